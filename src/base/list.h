@@ -1,0 +1,62 @@
+/* Intrusive doubly linked list: the link lives in the object, the owner holds the head. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct link {
+    struct link *prev;
+    struct link *next;
+};
+
+struct list {
+    struct link head;
+};
+
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* Safe against removal of the current object. */
+#define LIST_EACH(list_, var_, type_, member_)                                                     \
+    for (struct link *var_##_link = (list_)->head.next, *var_##_next = var_##_link->next;          \
+         var_##_link != &(list_)->head;                                                            \
+         var_##_link = var_##_next, var_##_next = var_##_link->next)                               \
+        for (type_ *var_ = container_of(var_##_link, type_, member_), *var_##_once = var_;         \
+             var_##_once; var_##_once = NULL)
+
+static inline void list_init(struct list *l)
+{
+    l->head.prev = l->head.next = &l->head;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+    return l->head.next == &l->head;
+}
+
+/* A zeroed link is in no list. */
+static inline bool link_in_list(const struct link *n)
+{
+    return n->next != NULL;
+}
+
+static inline void list_append(struct list *l, struct link *n)
+{
+    n->prev = l->head.prev;
+    n->next = &l->head;
+    l->head.prev->next = n;
+    l->head.prev = n;
+}
+
+static inline void list_remove(struct link *n)
+{
+    if (!n->next)
+        return;
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+    n->prev = n->next = NULL;
+}
+
+static inline struct link *list_first(const struct list *l)
+{
+    return list_empty(l) ? NULL : l->head.next;
+}

@@ -1,0 +1,79 @@
+#include "base/log.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum log_level threshold = LOG_INFO;
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+enum { LINE_MAX_LEN = 1024 };
+
+void log_set_level(enum log_level level)
+{
+    threshold = level;
+}
+
+bool log_enabled(enum log_level level)
+{
+    return level <= threshold;
+}
+
+static int print_time(char *dst, size_t cap)
+{
+    int64_t wall_ms = clock_wall_ms();
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    gmtime_r(&seconds, &tm);
+    char date[32];
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+    return snprintf(dst, cap, "%s.%03dZ", date, (int)(wall_ms % 1000));
+}
+
+void log_line(enum log_level level, const char *what, const char *format, ...)
+{
+    if (!log_enabled(level))
+        return;
+    char line[LINE_MAX_LEN];
+    int n = print_time(line, sizeof(line));
+    n += snprintf(line + n, sizeof(line) - (size_t)n, " %-5s %s", level_names[level], what);
+    if (format[0] != '\0' && n < (int)sizeof(line) - 2) {
+        line[n++] = ' ';
+        va_list args;
+        va_start(args, format);
+        n += vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
+        va_end(args);
+    }
+    if (n > (int)sizeof(line) - 2)
+        n = (int)sizeof(line) - 2;
+    line[n++] = '\n';
+    /* One write, so that lines of several threads never mix. Nothing sensible can be done when
+     * the log itself cannot be written. */
+    ssize_t written = write(STDERR_FILENO, line, (size_t)n);
+    (void)written;
+}
+
+const char *log_quote(char *dst, struct str s)
+{
+    size_t n = 0;
+    dst[n++] = '"';
+    for (size_t i = 0; i < s.len && n < LOG_QUOTE_MAX; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        if (c == '"' || c == '\\') {
+            dst[n++] = '\\';
+            dst[n++] = (char)c;
+        } else if (c < 0x20 || c == 0x7F) {
+            n += (size_t)snprintf(dst + n, 5, "\\x%02x", c);
+        } else {
+            dst[n++] = (char)c;
+        }
+    }
+    dst[n++] = '"';
+    dst[n] = '\0';
+    return dst;
+}

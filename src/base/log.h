@@ -1,0 +1,23 @@
+/* One line per event on standard error, logfmt: time, level, what, then key=value pairs.
+ * Values are printed by the caller's format; peers' text must pass through log_quote first. */
+#pragma once
+
+#include "base/str.h"
+
+#include <stdbool.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Lines above this level are not written. LOG_INFO until set. */
+void log_set_level(enum log_level level);
+bool log_enabled(enum log_level level);
+
+/* A write that fails (full disk, closed pipe) is counted, never retried, never fatal. */
+void log_line(enum log_level level, const char *what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+enum { LOG_QUOTE_MAX = 200 };
+
+/* Text from outside made safe for a log line: quoted, control characters escaped, cut at
+ * LOG_QUOTE_MAX bytes. Returns dst, which holds at least LOG_QUOTE_MAX + 8 bytes. */
+const char *log_quote(char *dst, struct str s);

@@ -1,0 +1,23 @@
+/* Planted bugs. A gate that cannot fail is worthless, so a build with -DMUSTER_PLANT=<name> carries
+ * one known bug, and `make test-planted` shows that the tests catch it. An ordinary build has none:
+ * PLANTED() is then a constant 0 and its branch is not compiled in. */
+#pragma once
+
+enum plant {
+    PLANT_none,
+    PLANT_slot_after_ack,      /* the slot is counted when the server has acknowledged, not when chosen */
+    PLANT_answer_before_commit, /* effects leave as soon as they are made */
+    PLANT_repeat_before_durable, /* a repeated request is answered past the batches it rests on */
+    PLANT_heartbeat_overwrites,  /* the reported count replaces what we reserved */
+    PLANT_late_ack_accepted,     /* an ACK from a server that was given up still opens the session */
+    PLANT_cancel_forgotten,      /* an owed CANCEL does not survive a restart */
+    PLANT_wall_clock_liveness,   /* silence is measured with the wall clock */
+};
+
+#ifndef MUSTER_PLANT
+#define MUSTER_PLANT none
+#endif
+
+#define PLANT_CAT_(a, b) a##b
+#define PLANT_CAT(a, b) PLANT_CAT_(a, b)
+#define PLANTED(name) (PLANT_CAT(PLANT_, MUSTER_PLANT) == PLANT_##name)

@@ -1,0 +1,77 @@
+#include "base/str.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+struct str str_of(const char *z)
+{
+    return (struct str){z, z ? strlen(z) : 0};
+}
+
+bool str_eq(struct str a, struct str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+/* Length of the sequence that starts with c, and the smallest code point it may carry; 0 = not a
+ * start. */
+static size_t sequence_len(unsigned char c, uint32_t *ret_min, uint32_t *ret_bits)
+{
+    if (c < 0x80) {
+        *ret_min = 0;
+        *ret_bits = c;
+        return 1;
+    }
+    if ((c & 0xE0) == 0xC0) {
+        *ret_min = 0x80;
+        *ret_bits = c & 0x1Fu;
+        return 2;
+    }
+    if ((c & 0xF0) == 0xE0) {
+        *ret_min = 0x800;
+        *ret_bits = c & 0x0Fu;
+        return 3;
+    }
+    if ((c & 0xF8) == 0xF0) {
+        *ret_min = 0x10000;
+        *ret_bits = c & 0x07u;
+        return 4;
+    }
+    return 0;
+}
+
+bool str_is_utf8(struct str s)
+{
+    size_t i = 0;
+    while (i < s.len) {
+        uint32_t min = 0;
+        uint32_t point = 0;
+        size_t n = sequence_len((unsigned char)s.at[i], &min, &point);
+        if (n == 0 || n > s.len - i)
+            return false;
+        for (size_t k = 1; k < n; k++) {
+            unsigned char c = (unsigned char)s.at[i + k];
+            if ((c & 0xC0) != 0x80)
+                return false;
+            point = (point << 6) | (c & 0x3Fu);
+        }
+        if (point < min || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+bool str_copy(char *dst, size_t cap, struct str s)
+{
+    assert(cap > 0);
+    if (s.len >= cap) {
+        dst[0] = '\0';
+        return false;
+    }
+    if (s.len > 0)
+        memcpy(dst, s.at, s.len);
+    dst[s.len] = '\0';
+    return true;
+}
