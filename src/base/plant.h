@@ -5,13 +5,14 @@
 
 enum plant {
     PLANT_none,
-    PLANT_slot_after_ack,      /* the slot is counted when the server has acknowledged, not when chosen */
-    PLANT_answer_before_commit, /* effects leave as soon as they are made */
+    PLANT_slot_after_ack, /* the slot is counted when the server has acknowledged, not when chosen
+                           */
+    PLANT_answer_before_commit,  /* effects leave as soon as they are made */
     PLANT_repeat_before_durable, /* a repeated request is answered past the batches it rests on */
     PLANT_heartbeat_overwrites,  /* the reported count replaces what we reserved */
-    PLANT_late_ack_accepted,     /* an ACK from a server that was given up still opens the session */
-    PLANT_cancel_forgotten,      /* an owed CANCEL does not survive a restart */
-    PLANT_wall_clock_liveness,   /* silence is measured with the wall clock */
+    PLANT_late_ack_accepted,   /* an ACK from a server that was given up still opens the session */
+    PLANT_cancel_forgotten,    /* an owed CANCEL does not survive a restart */
+    PLANT_wall_clock_liveness, /* silence is measured with the wall clock */
 };
 
 #ifndef MUSTER_PLANT

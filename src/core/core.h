@@ -1,0 +1,140 @@
+/* Core: the whole of Muster's judgement. core_step() is a function of what core holds, the event
+ * and the time; it changes memory and appends to the batch. It has no socket, clock, thread, file
+ * or random source, so the same input gives the same output, bit for bit, on the loop and in the
+ * simulator.
+ *
+ * Owned by whoever called core_new. Used from one thread. */
+#pragma once
+
+#include "core/batch.h"
+#include "core/event.h"
+#include "core/row.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CORE_SECRET_SIZE = 32,
+    CORE_HASH_SIZE = 32,
+    REGION_CODES = 64, /* region codes are 0..63, without REGION_AUTO */
+    REGION_AUTO = 17,
+    CORE_MAX_FLEETS = 256,
+    CORE_MAX_ENROLMENTS = 1024,
+};
+
+/* Core time is monotonic while running and continued across restarts; see core_resume_ms. */
+struct instant {
+    int64_t core_ms;
+    int64_t wall_ms;
+};
+
+enum enrolment_role { ROLE_SERVER = 1, ROLE_CHAT = 2 };
+
+struct enrolment {
+    uint8_t hash[CORE_HASH_SIZE]; /* core_hash_token() of the token */
+    enum enrolment_role role;
+    char fleet[64];
+    uint64_t regions; /* bit per region code */
+};
+
+struct fleet_config {
+    char name[64];
+    bool ready_required; /* a match counts as allocated only when its server has said READY */
+};
+
+struct region_config {
+    char name[16]; /* "" = this code is not configured */
+};
+
+struct core_timeouts {
+    int64_t ack_ms;           /* a chosen server's time to acknowledge */
+    int64_t ready_ms;         /* ACK to READY where READY is required */
+    int64_t ticket_ms;        /* a whole ticket */
+    int64_t heartbeat_ms;     /* silence after which a server is Offline */
+    int64_t chat_ms;          /* silence after which a chat server is gone */
+    int64_t challenge_ms;     /* an old connection's time to answer the PING of a doubted hello */
+    int64_t list_ms;          /* a returned server's time to list its matches */
+    int64_t lost_ms;          /* how long a LOST match waits for its server */
+    int64_t session_ms;       /* the longest a match may be open */
+    int64_t token_ms;         /* a match token's time to admit an account first */
+    int64_t keep_ms;          /* how long finished tickets are kept */
+    int64_t forget_ms;        /* an Offline server without matches is forgotten after this */
+    int64_t cancel_repeat_ms; /* an unacknowledged CANCEL is repeated after this */
+    int64_t backoff_first_ms; /* a failing server is passed over for this, doubling … */
+    int64_t backoff_max_ms;   /* … up to this */
+    int64_t zero_report_ms;   /* sessions older than this end when a server that cannot list
+                                 its matches twice reports none */
+};
+
+struct core_limits {
+    int32_t tickets_open; /* more are refused with "Too many open requests" */
+    int32_t tickets_kept; /* the newest so many finished tickets are kept */
+    int32_t servers;      /* more are refused with "Internal error" */
+    int32_t chat_servers;
+};
+
+struct core_config {
+    struct region_config regions[REGION_CODES];
+    struct fleet_config fleets[CORE_MAX_FLEETS];
+    size_t n_fleets;
+    struct enrolment enrolments[CORE_MAX_ENROLMENTS];
+    size_t n_enrolments;
+    bool any_token; /* --dev: any token, any configured region, fleet "default" */
+    struct core_timeouts timeouts;
+    struct core_limits limits;
+};
+
+struct core;
+
+/* Seventeen regions, fleet "default", the timeouts of the protocol; no enrolments. */
+void core_config_default(struct core_config *ret);
+
+/* The one way a token is compared: only its hash is ever kept. */
+void core_hash_token(struct str token, uint8_t ret[CORE_HASH_SIZE]);
+
+/* config is copied. secret is what credentials are derived from. */
+struct core *core_new(const struct core_config *config, const uint8_t secret[CORE_SECRET_SIZE]);
+void core_free(struct core *core);
+
+/* Starting: hand in every stored row and change in order, then core_loaded once, then step.
+ * core_load returns 0, or ERR_FORMAT for a row that cannot be. seq is the last committed batch. */
+int core_load(struct core *core, const struct change *change);
+int core_loaded(struct core *core, int64_t seq, struct instant now);
+
+/* The core time to continue with: the stored one plus the wall clock's difference, clamped to
+ * [0, 10 min] so that a clock that was set does not expire everything at once. */
+int64_t core_resume_ms(int64_t stored_core_ms, int64_t stored_wall_ms, int64_t wall_ms);
+
+/* After a failed commit: a new core takes over the connections and soft state of the old one, whose
+ * durable objects were never stored. Call between core_loaded(fresh) and the next step; requests
+ * the fresh core knows nothing of are refused into the batch. The old core is freed. */
+void core_take_over(struct core *fresh, struct core *old, struct batch *batch, struct instant now);
+
+void core_step(struct core *core, const struct event *event, struct instant now,
+               struct batch *batch);
+
+/* Closes a batch: encodes every object changed since the last seal and numbers it when there are
+ * any. Call only when the batch before it is durable. */
+void core_seal(struct core *core, struct batch *batch);
+
+/* Asserts nothing, changes nothing: looks for a broken invariant (docs/ARCHITECTURE.md lists them).
+ * Returns NULL, or a sentence naming the first one found, valid until the next call. */
+const char *core_check(const struct core *core);
+
+/* For people and metrics. */
+struct core_counts {
+    int32_t servers[4]; /* by enum server_status */
+    int32_t sessions_open;
+    int32_t tickets_open;
+    int32_t tickets_kept;
+    int32_t chat_servers;
+};
+void core_count(const struct core *core, struct core_counts *ret);
+
+enum server_status {
+    SERVER_AVAILABLE = 0,
+    SERVER_FULL = 1,
+    SERVER_DRAINING = 2,
+    SERVER_OFFLINE = 3
+};

@@ -1,0 +1,97 @@
+/* Effects: what core wants done, by a door, once the batch it belongs to is durable. Strings live
+ * in the batch's arena. `err` is 0 for a yes; otherwise the door answers with that error's
+ * sentence. */
+#pragma once
+
+#include "base/str.h"
+#include "core/event.h"
+
+#include <stdint.h>
+
+enum effect_kind {
+    /* Answers: each settles one request of its connection. */
+    EFFECT_SERVER_HELLO,   /* err, server_id, wall_ms. A refused one closes the connection. */
+    EFFECT_HEARTBEAT,      /* err, wall_ms */
+    EFFECT_READY,          /* err, lobby */
+    EFFECT_VALIDATE,       /* err, lobby, account */
+    EFFECT_MATCH_ENDED,    /* err, lobby */
+    EFFECT_CHAT_HELLO,     /* err, wall_ms, servers. A refused one closes the connection. */
+    EFFECT_CHAT_HEARTBEAT, /* wall_ms */
+    EFFECT_ALLOCATED,      /* err, lobby, server_id, ip, port, token, wall_ms */
+    EFFECT_CANCELLED,      /* err, lobby */
+
+    /* Commands and news: nobody asked. */
+    EFFECT_ALLOCATE,    /* lobby, game_type, game_mode, token */
+    EFFECT_CANCEL,      /* lobby, token */
+    EFFECT_DRAIN,       /* on */
+    EFFECT_DRAIN_ACK,   /* on */
+    EFFECT_LIST_ASK,    /* – */
+    EFFECT_KICK,        /* lobby, account, text */
+    EFFECT_MATCH_EVENT, /* lobby, event, text */
+    EFFECT_PING,        /* – */
+    EFFECT_CLOSE,       /* text: why; the peer is told in an ERROR frame */
+
+    EFFECT_NOTE, /* note, and the ids it speaks of: one line for the log */
+
+    EFFECT_KINDS
+};
+
+enum match_event { MATCH_READY = 0, MATCH_LOST = 1, MATCH_ENDED = 2, MATCH_BACK = 3 };
+
+/* Decisions worth a line in the log. Printed by the door that releases the effect. */
+enum note {
+    NOTE_SERVER_REGISTERED,
+    NOTE_SERVER_RETURNED,
+    NOTE_SERVER_DROPPED,
+    NOTE_SERVER_OFFLINE,
+    NOTE_SERVER_FORGOTTEN,
+    NOTE_SERVER_BACKOFF,
+    NOTE_SERVER_DRAINING,
+    NOTE_SERVER_UNDRAINED,
+    NOTE_SERVER_SHORTFALL, /* reports fewer matches than we hold, and cannot list them */
+    NOTE_SERVER_UNKNOWN_MATCH,
+    NOTE_CHAT_REGISTERED,
+    NOTE_CHAT_GONE,
+    NOTE_REFUSED, /* a request was refused: err says why */
+    NOTE_TICKET_OPENED,
+    NOTE_TICKET_RETRY,
+    NOTE_TICKET_DONE,
+    NOTE_TICKET_FAILED,
+    NOTE_TICKET_CANCELLED,
+    NOTE_MATCH_READY,
+    NOTE_MATCH_LOST,
+    NOTE_MATCH_BACK,
+    NOTE_MATCH_ENDED,
+    NOTE_LATE_ACK,
+    NOTE_CANCEL_GIVEN_UP,
+    NOTE_STOPPED, /* we did not run for a while; liveness deadlines moved */
+    NOTES
+};
+
+struct effect {
+    enum effect_kind kind;
+    conn_id conn;
+    int32_t err;
+    int32_t lobby;
+    int32_t server_id;
+    int32_t account;
+    int32_t port;
+    int8_t game_type;
+    int8_t game_mode;
+    int8_t event; /* enum match_event */
+    bool on;
+    enum note note;
+    int64_t ticket;
+    int64_t session;
+    int64_t wall_ms; /* NOTE_STOPPED: how long we were stopped */
+    struct str ip;
+    struct str token;
+    struct str text;
+    struct chat_list servers; /* EFFECT_CHAT_HELLO: encoded struct chat_server_entry */
+};
+
+/* True for the kinds that settle a request. */
+bool effect_is_answer(enum effect_kind kind);
+
+/* "server registered" … the words of a log line. */
+const char *note_text(enum note note);

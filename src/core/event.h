@@ -1,0 +1,72 @@
+/* Events: everything that can happen to core. A door decodes a frame into one of these; the strings
+ * and lists in it belong to the door and are valid only during core_step. */
+#pragma once
+
+#include "base/str.h"
+#include "wire/chat.h"
+
+#include <stdint.h>
+
+/* A connection's number, given by the door, never used twice in a process: it is the generation
+ * of whoever speaks on it. 0 is no connection. */
+typedef uint64_t conn_id;
+
+enum event_kind {
+    EVENT_TICK, /* time has passed; sent at least four times a second */
+
+    /* server port */
+    EVENT_SERVER_HELLO,
+    EVENT_HEARTBEAT,
+    EVENT_ALLOCATE_ACK,
+    EVENT_READY,
+    EVENT_CANCEL_ACK,
+    EVENT_VALIDATE,
+    EVENT_MATCH_ENDED,
+    EVENT_PLAYER_LEFT,
+    EVENT_DRAIN,
+    EVENT_DRAIN_ACK,
+    EVENT_MATCH_LIST,
+
+    /* manager port */
+    EVENT_CHAT_HELLO,
+    EVENT_CHAT_HEARTBEAT,
+    EVENT_ALLOCATE,
+    EVENT_CANCEL,
+
+    /* any port */
+    EVENT_PONG, /* the peer answered a PING */
+    EVENT_GONE, /* the connection is closed, by whomever */
+
+    /* operators */
+    EVENT_OPERATOR_DRAIN,
+
+    /* the store (sent by the pipeline only) */
+    EVENT_STORE_DOWN, /* commits fail: refuse what would change anything */
+    EVENT_STORE_UP,   /* commits work again: settle what is owed */
+
+    EVENT_KINDS
+};
+
+struct event {
+    enum event_kind kind;
+    conn_id conn;
+    union {
+        struct chat_sv_handshake server_hello;
+        struct chat_sv_heartbeat heartbeat;
+        struct chat_sv_allocate_match_ack allocate_ack;
+        struct chat_sv_ready_for_match ready;
+        struct chat_sv_cancel_match_ack cancel_ack;
+        struct chat_sv_validate_token validate;
+        struct chat_sv_match_ended match_ended;
+        struct chat_sv_player_left player_left;
+        struct chat_sv_drain drain;
+        struct chat_sv_match_list match_list;
+        struct chat_mgr_handshake chat_hello;
+        struct chat_mgr_server_allocation_request allocate;
+        struct chat_mgr_allocation_cancel cancel;
+        struct {
+            int32_t server_id;
+            bool on;
+        } operator_drain;
+    };
+};

@@ -1,0 +1,57 @@
+/* The pipeline: from event to released effect. It feeds core, keeps one batch open while the one
+ * before it is being committed, releases effects strictly in order once their batch is durable, and
+ * handles commits that fail. It knows no thread and no loop: the daemon drives it with the writer,
+ * the simulator with its own disk.
+ *
+ *   pipeline_event ─▶ core_step ─▶ open batch ──pipeline_flush──▶ committing ──committed(0)──▶
+ * effects │ committed(err) ▼ refuse what the lost batches answered, reload, read-only, probe until
+ * one commits
+ */
+#pragma once
+
+#include "core/core.h"
+#include "store/store.h"
+
+struct pipeline;
+
+/* The world around it. All are called on the caller's thread, from within pipeline_* calls. */
+struct pipeline_world {
+    /* Begin committing; pipeline_committed is called later with the result. The bytes stay valid
+     * until then. */
+    void (*submit)(void *user, const struct store_batch *batch);
+
+    /* Do these effects, in order. Strings are valid during the call only. */
+    void (*release)(void *user, const struct effect *effects, size_t n);
+
+    void *user;
+};
+
+enum pipeline_state {
+    PIPELINE_WRITABLE,
+    PIPELINE_READ_ONLY, /* a commit failed; a probe is sent each second */
+};
+
+/* Loads the store into a new core. On failure returns an error and *ret_why says what to do. The
+ * store must outlive the pipeline. */
+int pipeline_new(struct store *store, const struct core_config *config,
+                 const uint8_t secret[CORE_SECRET_SIZE], const struct pipeline_world *world,
+                 int64_t wall_ms, int64_t monotonic_ms, struct pipeline **ret);
+void pipeline_free(struct pipeline *p);
+
+/* monotonic_ms may start anywhere; only its differences count. */
+void pipeline_event(struct pipeline *p, const struct event *event, int64_t monotonic_ms,
+                    int64_t wall_ms);
+
+/* End of a loop turn: hand over the open batch when nothing is being committed. */
+void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms);
+
+void pipeline_committed(struct pipeline *p, int result, int64_t monotonic_ms, int64_t wall_ms);
+
+/* True while a batch is being committed or waits to be. */
+bool pipeline_busy(const struct pipeline *p);
+
+/* Bytes the open batch holds: a door stops reading requests while this is above its limit. */
+size_t pipeline_backlog(const struct pipeline *p);
+
+enum pipeline_state pipeline_state(const struct pipeline *p);
+struct core *pipeline_core(struct pipeline *p);

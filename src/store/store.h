@@ -1,0 +1,92 @@
+/* The store: remembers batches. One interface, several kinds of memory (sqlite.c, memory.c).
+ * All calls block; the writer (writer.h) gives commit a thread of its own.
+ *
+ * A store is owned by whoever opened it. commit may be called from one thread while load and tip
+ * are not running; nothing else may overlap. */
+#pragma once
+
+#include "core/row.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One journal row. */
+struct store_batch {
+    int64_t seq; /* the last durable one plus 1 */
+    int64_t epoch;
+    int64_t core_ms;
+    int64_t wall_ms;
+    const uint8_t *changes; /* encoded by change_encode_*; may be empty */
+    size_t len;
+};
+
+/* The newest durable batch; all zero for an empty store. */
+struct store_tip {
+    int64_t seq;
+    int64_t core_ms;
+    int64_t wall_ms;
+};
+
+/* Called for each row of the tables and then each change of the journal after them, in order.
+ * Anything but 0 stops the load and becomes its result. */
+typedef int store_sink(void *user, const struct change *change);
+
+struct store;
+
+struct store_ops {
+    /* Gives everything to the sink and says where the journal ends. */
+    int (*load)(struct store *s, store_sink *sink, void *user, struct store_tip *ret);
+
+    /* 0 when the batch is durable. Otherwise ERR_IO: it is not, or nobody knows; ask tip. */
+    int (*commit)(struct store *s, const struct store_batch *batch);
+
+    /* What is durable now. */
+    int (*tip)(struct store *s, struct store_tip *ret);
+
+    void (*close)(struct store *s);
+};
+
+struct store {
+    const struct store_ops *ops;
+};
+
+static inline int store_load(struct store *s, store_sink *sink, void *user, struct store_tip *ret)
+{
+    return s->ops->load(s, sink, user, ret);
+}
+
+static inline int store_commit(struct store *s, const struct store_batch *batch)
+{
+    return s->ops->commit(s, batch);
+}
+
+static inline int store_tip(struct store *s, struct store_tip *ret)
+{
+    return s->ops->tip(s, ret);
+}
+
+/* NULL is fine. */
+static inline void store_close(struct store *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+/* Opens (and makes, when absent) the data folder's journal.db and state.db, takes the folder's lock
+ * and starts the fold thread. On failure *ret_why (static or in a buffer of the caller's thread,
+ * valid until its next call) is a sentence for the operator: which file, what is wrong, what to do.
+ * ERR_LOCKED: another process has the folder; ERR_FORMAT: written by another version; ERR_IO. */
+int store_open_sqlite(const char *folder, struct store **ret, const char **ret_why);
+
+/* Keeps everything in memory; survives nothing but its caller's bugs. */
+struct store *store_open_memory(void);
+
+/* Figures of the SQLite store for logs and tests. */
+struct store_figures {
+    int64_t folded_seq;
+    int64_t journal_rows;
+    int64_t commits;
+    int64_t last_commit_us;
+};
+void store_sqlite_figures(struct store *s, struct store_figures *ret);

@@ -1,0 +1,24 @@
+/* The writer: a thread that commits one batch at a time to a store, so that the loop never waits
+ * for a disk. Owned by the loop's side; every call here is made from there. */
+#pragma once
+
+#include "store/store.h"
+
+struct writer;
+
+/* notify is called on the writer's thread each time a commit has ended; it must only wake the loop
+ * (uv_async_send). */
+struct writer *writer_start(struct store *store, void (*notify)(void *user), void *user);
+
+/* Waits for a commit under way, then ends the thread. The store stays open. */
+void writer_stop(struct writer *w);
+
+/* Begins a commit. The batch's bytes must stay valid until writer_poll has returned its result.
+ * One at a time. */
+void writer_submit(struct writer *w, const struct store_batch *batch);
+
+/* True once per submitted batch, after it ended; *ret_result is what store_commit returned. */
+bool writer_poll(struct writer *w, int *ret_result);
+
+/* Blocks until the commit under way (if any) has ended. */
+void writer_wait(struct writer *w);
