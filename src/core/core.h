@@ -132,6 +132,7 @@ struct core_counts {
 };
 void core_count(const struct core *core, struct core_counts *ret);
 
+/* As game servers and operators see it. */
 enum server_status {
     SERVER_AVAILABLE = 0,
     SERVER_FULL = 1,
