@@ -18,9 +18,9 @@ void buf_clear(struct buf *b)
 uint8_t *buf_extend(struct buf *b, size_t n)
 {
     size_t need = 0;
-    if (__builtin_add_overflow(b->len, n, &need))
+    if (__builtin_add_overflow(b->len, n, &need) || need > SIZE_MAX / 2)
         abort();
-    if (need > b->cap) {
+    if (need > b->cap || !b->data) {
         size_t cap = b->cap ? b->cap : 64;
         while (cap < need)
             cap *= 2;
