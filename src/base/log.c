@@ -62,16 +62,15 @@ const char *log_quote(char *dst, struct str s)
 {
     size_t n = 0;
     dst[n++] = '"';
-    for (size_t i = 0; i < s.len && n < LOG_QUOTE_MAX; i++) {
-        unsigned char c = (unsigned char)s.at[i];
-        if (c == '"' || c == '\\') {
-            dst[n++] = '\\';
-            dst[n++] = (char)c;
-        } else if (c < 0x20 || c == 0x7F) {
-            n += (size_t)snprintf(dst + n, 5, "\\x%02x", c);
-        } else {
-            dst[n++] = (char)c;
-        }
+    while (s.len > 0) {
+        char printed[STR_PRINTED_MAX];
+        size_t taken = 0;
+        size_t len = str_print_char(s, printed, &taken);
+        if (n + len > LOG_QUOTE_MAX)
+            break;
+        memcpy(dst + n, printed, len);
+        n += len;
+        s = (struct str){s.at + taken, s.len - taken};
     }
     dst[n++] = '"';
     dst[n] = '\0';

@@ -12,7 +12,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
 
-/* A write that fails (full disk, closed pipe) is counted, never retried, never fatal. */
+/* A write that fails (full disk, closed pipe) is dropped, never retried, never fatal. */
 void log_line(enum log_level level, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

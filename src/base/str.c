@@ -41,26 +41,56 @@ static size_t sequence_len(unsigned char c, uint32_t *ret_min, uint32_t *ret_bit
     return 0;
 }
 
+size_t str_char_len(struct str s)
+{
+    uint32_t min = 0;
+    uint32_t point = 0;
+    size_t n = s.len ? sequence_len((unsigned char)s.at[0], &min, &point) : 0;
+    if (n > s.len)
+        return 0;
+    for (size_t k = 1; k < n; k++) {
+        unsigned char c = (unsigned char)s.at[k];
+        if ((c & 0xC0) != 0x80)
+            return 0;
+        point = (point << 6) | (c & 0x3Fu);
+    }
+    if (point < min || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
+        return 0;
+    return n;
+}
+
 bool str_is_utf8(struct str s)
 {
-    size_t i = 0;
-    while (i < s.len) {
-        uint32_t min = 0;
-        uint32_t point = 0;
-        size_t n = sequence_len((unsigned char)s.at[i], &min, &point);
-        if (n == 0 || n > s.len - i)
+    while (s.len > 0) {
+        size_t n = str_char_len(s);
+        if (n == 0)
             return false;
-        for (size_t k = 1; k < n; k++) {
-            unsigned char c = (unsigned char)s.at[i + k];
-            if ((c & 0xC0) != 0x80)
-                return false;
-            point = (point << 6) | (c & 0x3Fu);
-        }
-        if (point < min || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
-            return false;
-        i += n;
+        s = (struct str){s.at + n, s.len - n};
     }
     return true;
+}
+
+size_t str_print_char(struct str s, char *dst, size_t *ret_taken)
+{
+    assert(s.len > 0);
+    unsigned char c = (unsigned char)s.at[0];
+    size_t n = str_char_len(s);
+    *ret_taken = 1;
+    if (c == '"' || c == '\\') {
+        dst[0] = '\\';
+        dst[1] = (char)c;
+        return 2;
+    }
+    /* The C1 controls U+0080 to U+009F command a terminal just as those below 0x20 do. */
+    bool c1 = n == 2 && c == 0xC2 && (unsigned char)s.at[1] < 0xA0;
+    if (n == 0 || c1 || c < 0x20 || c == 0x7F) {
+        static const char digits[] = "0123456789abcdef";
+        memcpy(dst, (char[]){'\\', 'x', digits[c >> 4], digits[c & 15]}, 4);
+        return 4;
+    }
+    memcpy(dst, s.at, n);
+    *ret_taken = n;
+    return n;
 }
 
 bool str_copy(char *dst, size_t cap, struct str s)

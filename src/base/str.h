@@ -18,5 +18,16 @@ bool str_eq(struct str a, struct str b);
  */
 bool str_is_utf8(struct str s);
 
+/* Bytes of the well-formed UTF-8 character that s begins with; 0 when it begins with none. */
+size_t str_char_len(struct str s);
+
+enum { STR_PRINTED_MAX = 4 };
+
+/* Writes what s begins with as it may stand between double quotes on a terminal or in a log: the
+ * character itself, or an escape for quotes, control characters and bytes that are no text. Takes
+ * *ret_taken bytes of s, which must not be empty, and returns how many (at most STR_PRINTED_MAX)
+ * it has put into dst, without a NUL. */
+size_t str_print_char(struct str s, char *dst, size_t *ret_taken);
+
 /* Copies s into dst[cap] with a NUL. False (and dst empty) when it does not fit. */
 bool str_copy(char *dst, size_t cap, struct str s);

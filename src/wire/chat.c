@@ -290,14 +290,11 @@ static void print(struct buf *out, const char *format, ...)
 static void dump_str(struct buf *out, struct str s)
 {
     put_u8(out, '"');
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char ch = (unsigned char)s.at[i];
-        if (ch == '"' || ch == '\\')
-            print(out, "\\%c", ch);
-        else if (ch < 0x20 || ch == 0x7F)
-            print(out, "\\x%02x", ch);
-        else
-            put_u8(out, ch);
+    while (s.len > 0) {
+        char printed[STR_PRINTED_MAX];
+        size_t taken = 0;
+        buf_append(out, printed, str_print_char(s, printed, &taken));
+        s = (struct str){s.at + taken, s.len - taken};
     }
     put_u8(out, '"');
 }

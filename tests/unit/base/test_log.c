@@ -1,0 +1,166 @@
+#include "base/log.h"
+
+#include "lib/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Exactly as much room as the header asks for, so that a sanitizer sees one byte more. */
+static char *quote(const char *bytes, size_t len)
+{
+    char *dst = malloc(LOG_QUOTE_MAX + 8);
+    assert_non_null(dst);
+    assert_ptr_equal(log_quote(dst, (struct str){bytes, len}), dst);
+    return dst;
+}
+
+static void expect(const char *bytes, size_t len, const char *quoted)
+{
+    char *text = quote(bytes, len);
+    assert_string_equal(text, quoted);
+    free(text);
+}
+
+#define EXPECT(literal, quoted) expect(literal, sizeof(literal) - 1, quoted)
+
+static void plain_text_is_only_quoted(void **state)
+{
+    (void)state;
+    EXPECT("", "\"\"");
+    EXPECT("eu-1", "\"eu-1\"");
+    EXPECT("caf\xC3\xA9 \xF0\x9F\x8E\xAE", "\"caf\xC3\xA9 \xF0\x9F\x8E\xAE\"");
+    expect(NULL, 0, "\"\"");
+}
+
+static void quotes_and_control_characters_are_escaped(void **state)
+{
+    (void)state;
+    EXPECT("a\"b", "\"a\\\"b\"");
+    EXPECT("a\\b", "\"a\\\\b\"");
+    EXPECT("a\nb\r", "\"a\\x0ab\\x0d\"");
+    EXPECT("\0\x01\x1F\x7F", "\"\\x00\\x01\\x1f\\x7f\"");
+    EXPECT("\x1B[31m", "\"\\x1b[31m\"");
+}
+
+/* U+009B opens a terminal escape just as ESC [ does; a broken sequence is no text at all. */
+static void c1_controls_and_broken_utf8_are_escaped(void **state)
+{
+    (void)state;
+    EXPECT("\xC2\x9B"
+           "31m",
+           "\"\\xc2\\x9b31m\"");
+    EXPECT("\xC2\x80\xC2\x9F\xC2\xA0", "\"\\xc2\\x80\\xc2\\x9f\xC2\xA0\"");
+    EXPECT("\x9B", "\"\\x9b\"");
+    EXPECT("a\xFFz", "\"a\\xffz\"");
+    EXPECT("\xE2\x82", "\"\\xe2\\x82\"");
+    EXPECT("\xED\xA0\x80", "\"\\xed\\xa0\\x80\"");
+}
+
+static void long_text_is_cut_inside_the_limit(void **state)
+{
+    (void)state;
+    char bytes[5000];
+    const char fills[] = {'a', '"', '\n', '\x7F', '\xFF'};
+    for (size_t f = 0; f < sizeof(fills); f++) {
+        memset(bytes, fills[f], sizeof(bytes));
+        for (size_t lead = 0; lead < 6; lead++) {
+            memset(bytes, 'x', lead);
+            char *text = quote(bytes, sizeof(bytes));
+            size_t n = strlen(text);
+            assert_in_range(n, LOG_QUOTE_MAX - 4, LOG_QUOTE_MAX + 7);
+            assert_int_equal(text[0], '"');
+            assert_int_equal(text[n - 1], '"');
+            free(text);
+        }
+    }
+}
+
+static void a_cut_never_splits_a_character(void **state)
+{
+    (void)state;
+    char bytes[LOG_QUOTE_MAX * 2];
+    for (size_t lead = 0; lead < 4; lead++) {
+        memset(bytes, 'x', lead);
+        for (size_t i = lead; i + 4 <= sizeof(bytes); i += 4)
+            memcpy(bytes + i, "\xF0\x9F\x8E\xAE", 4);
+        char *text = quote(bytes, sizeof(bytes) - 4);
+        assert_true(str_is_utf8(str_of(text)));
+        free(text);
+    }
+}
+
+/* Points standard error at a pipe for one log call and returns what was written. */
+static size_t written_by(enum log_level level, const char *what, char *ret, size_t cap)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    int saved = dup(STDERR_FILENO);
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    log_line(level, what, "n=%d", 7);
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    close(saved);
+    close(ends[1]);
+    ssize_t n = read(ends[0], ret, cap - 1);
+    close(ends[0]);
+    assert_true(n >= 0);
+    ret[n] = '\0';
+    return (size_t)n;
+}
+
+static void one_line_with_time_level_and_pairs(void **state)
+{
+    (void)state;
+    char line[2048];
+    size_t n = written_by(LOG_WARN, "server_lost", line, sizeof(line));
+    assert_true(n > 24);
+    assert_int_equal(line[10], 'T');
+    assert_string_equal(line + 23, "Z warn  server_lost n=7\n");
+}
+
+static void levels_above_the_threshold_are_silent(void **state)
+{
+    (void)state;
+    char line[2048];
+    assert_true(log_enabled(LOG_INFO));
+    assert_false(log_enabled(LOG_DEBUG));
+    assert_int_equal(written_by(LOG_DEBUG, "x", line, sizeof(line)), 0);
+    log_set_level(LOG_ERROR);
+    assert_int_equal(written_by(LOG_WARN, "x", line, sizeof(line)), 0);
+    assert_true(written_by(LOG_ERROR, "x", line, sizeof(line)) > 0);
+    log_set_level(LOG_DEBUG);
+    assert_true(written_by(LOG_DEBUG, "x", line, sizeof(line)) > 0);
+    log_set_level(LOG_INFO);
+}
+
+static void a_line_too_long_is_cut_and_still_a_line(void **state)
+{
+    (void)state;
+    char what[3000];
+    char line[4096];
+    memset(what, 'w', sizeof(what) - 1);
+    for (size_t len = 980; len < 1030; len++) {
+        what[len] = '\0';
+        size_t n = written_by(LOG_INFO, what, line, sizeof(line));
+        assert_in_range(n, 100, 1024);
+        assert_int_equal(line[n - 1], '\n');
+        assert_ptr_equal(strchr(line, '\n'), line + n - 1);
+        assert_int_equal(strlen(line), n);
+        what[len] = 'w';
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_text_is_only_quoted),
+        cmocka_unit_test(quotes_and_control_characters_are_escaped),
+        cmocka_unit_test(c1_controls_and_broken_utf8_are_escaped),
+        cmocka_unit_test(long_text_is_cut_inside_the_limit),
+        cmocka_unit_test(a_cut_never_splits_a_character),
+        cmocka_unit_test(one_line_with_time_level_and_pairs),
+        cmocka_unit_test(levels_above_the_threshold_are_silent),
+        cmocka_unit_test(a_line_too_long_is_cut_and_still_a_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
