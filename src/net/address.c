@@ -1,0 +1,64 @@
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+bool address_parse(const char *ip, uint16_t port, union address *ret)
+{
+    union address a = {0};
+    if (inet_pton(AF_INET, ip, &a.v4.sin_addr) == 1) {
+        a.v4.sin_family = AF_INET;
+        a.v4.sin_port = htons(port);
+    } else if (inet_pton(AF_INET6, ip, &a.v6.sin6_addr) == 1) {
+        a.v6.sin6_family = AF_INET6;
+        a.v6.sin6_port = htons(port);
+    } else {
+        return false;
+    }
+    *ret = a;
+    return true;
+}
+
+const char *address_print(const union address *a, char dst[ADDRESS_MAX])
+{
+    char ip[INET6_ADDRSTRLEN] = "?";
+    if (a->any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &a->v6.sin6_addr, ip, sizeof(ip));
+        snprintf(dst, ADDRESS_MAX, "[%s]:%u", ip, ntohs(a->v6.sin6_port));
+    } else {
+        inet_ntop(AF_INET, &a->v4.sin_addr, ip, sizeof(ip));
+        snprintf(dst, ADDRESS_MAX, "%s:%u", ip, ntohs(a->v4.sin_port));
+    }
+    return dst;
+}
+
+/* Above every IPv4 address stands all ones: as an IPv6 /64 that would be multicast, which nobody
+ * connects from, so the two kinds of key never meet. */
+static uint64_t v4_key(uint32_t network_order)
+{
+    return UINT64_C(0xFFFFFFFF00000000) | ntohl(network_order);
+}
+
+uint64_t address_key(const union address *a)
+{
+    if (a->any.sa_family != AF_INET6)
+        return v4_key(a->v4.sin_addr.s_addr);
+    const uint8_t *bytes = a->v6.sin6_addr.s6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) {
+        uint32_t v4 = 0;
+        memcpy(&v4, bytes + 12, sizeof(v4));
+        return v4_key(v4);
+    }
+    uint64_t key = 0;
+    for (int i = 0; i < 8; i++)
+        key = key << 8 | bytes[i];
+    return key;
+}
+
+bool address_is_loopback(const union address *a)
+{
+    if (a->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
+    return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+}

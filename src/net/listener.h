@@ -1,0 +1,25 @@
+/* A listener: one address and port on which the loop accepts streams. Owned by whoever started it;
+ * freed by the loop after listener_stop. */
+#pragma once
+
+#include "net/address.h"
+
+#include <stdint.h>
+
+struct listener;
+struct loop;
+struct stream;
+
+/* A peer has connected. The callee must call stream_start. */
+typedef void listener_accepted(void *user, struct stream *stream);
+
+/* Binds and listens; port 0 picks a free one. Returns 0, or ERR_IO with *ret_why saying (in words
+ * that need no freeing) what the system answered; then nothing is left behind. */
+int listener_start(struct loop *loop, const char *ip, uint16_t port, listener_accepted *accepted,
+                   void *user, struct listener **ret, const char **ret_why);
+
+/* No more connections; the ones accepted stay. NULL is fine. */
+void listener_stop(struct listener *l);
+
+/* "address:port" as bound. Returns dst. */
+const char *listener_address(const struct listener *l, char dst[ADDRESS_MAX]);

@@ -1,0 +1,116 @@
+#include "net/loop.h"
+
+#include "net/stream.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void loop_write(struct loop *loop)
+{
+    struct link *n;
+    while ((n = list_first(&loop->dirty)))
+        stream_write_now(n);
+}
+
+/* Handing on what was held back may resume other streams, and the hook may as well, so this goes
+ * on until nobody is left: each stream is resumed a limited number of times by its owner. */
+static void end_of_turn(struct loop *loop)
+{
+    do {
+        struct link *n;
+        while ((n = list_first(&loop->resumed)))
+            stream_hand_on(n);
+        loop->hooks.turn(loop->hooks.user);
+    } while (!list_empty(&loop->resumed));
+    loop_write(loop);
+}
+
+static void on_before_poll(uv_prepare_t *handle)
+{
+    end_of_turn(handle->data);
+}
+
+static void on_after_poll(uv_check_t *handle)
+{
+    end_of_turn(handle->data);
+}
+
+static void on_tick(uv_timer_t *handle)
+{
+    struct loop *loop = handle->data;
+    struct link *n;
+    while ((n = list_first(&loop->finishing)) && stream_cut_if_late(n))
+        continue;
+    loop->hooks.tick(loop->hooks.user);
+}
+
+void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct loop_limits *limits)
+{
+    *loop = (struct loop){.hooks = *hooks, .limits = *limits};
+    list_init(&loop->dirty);
+    list_init(&loop->resumed);
+    list_init(&loop->finishing);
+    loop->read_buffer = xmalloc(LOOP_KEEP_MAX + LOOP_READ_SIZE);
+
+    /* These fail only for want of descriptors or memory at the very start. */
+    if (uv_loop_init(&loop->uv) != 0)
+        abort();
+    uv_timer_init(&loop->uv, &loop->tick);
+    uv_prepare_init(&loop->uv, &loop->before_poll);
+    uv_check_init(&loop->uv, &loop->after_poll);
+    loop->tick.data = loop->before_poll.data = loop->after_poll.data = loop;
+    uv_timer_start(&loop->tick, on_tick, 0, LOOP_TICK_MS);
+    uv_prepare_start(&loop->before_poll, on_before_poll);
+    uv_check_start(&loop->after_poll, on_after_poll);
+}
+
+void loop_done(struct loop *loop)
+{
+    uv_close((uv_handle_t *)&loop->tick, NULL);
+    uv_close((uv_handle_t *)&loop->before_poll, NULL);
+    uv_close((uv_handle_t *)&loop->after_poll, NULL);
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    int left = uv_loop_close(&loop->uv);
+    assert(left == 0);
+    (void)left;
+    assert(loop->streams == 0);
+
+    map_done(&loop->by_address);
+    for (size_t i = 0; i < loop->n_spares; i++)
+        buf_done(&loop->spares[i]);
+    free(loop->read_buffer);
+}
+
+void loop_run(struct loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+void loop_stop(struct loop *loop)
+{
+    uv_stop(&loop->uv);
+}
+
+bool loop_may_complain(struct loop *loop)
+{
+    uint64_t now_ms = uv_now(&loop->uv);
+    if (loop->complained_ms != 0 && now_ms - loop->complained_ms < 1000)
+        return false;
+    loop->complained_ms = now_ms;
+    return true;
+}
+
+struct buf loop_take_spare(struct loop *loop)
+{
+    return loop->n_spares ? loop->spares[--loop->n_spares] : (struct buf){0};
+}
+
+void loop_give_spare(struct loop *loop, struct buf *b)
+{
+    assert(b->len == 0);
+    if (loop->n_spares == LOOP_SPARES || b->cap == 0 || b->cap > LOOP_SPARE_MAX)
+        buf_done(b);
+    else
+        loop->spares[loop->n_spares++] = *b;
+    *b = (struct buf){0};
+}

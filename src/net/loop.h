@@ -1,0 +1,80 @@
+/* The loop: libuv's, and what all streams on it share: one read buffer, a few output buffers, the
+ * caps on connections, and the end of a turn, where output is written. Owned by the service, which
+ * embeds it. Everything on a loop runs on the thread that calls loop_run.
+ *
+ *   timers ─▶ END OF TURN ─▶ poll: reads, wakeups ─▶ END OF TURN ─▶ closed streams ─▶ timers …
+ *
+ * END OF TURN: input that was held back is handed on, the owner's turn hook runs, and every stream
+ * with output is written once. So many frames in and many frames out cost two system calls.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum {
+    LOOP_TICK_MS = 100,
+    LOOP_READ_SIZE = 64 * 1024,    /* what one read may bring */
+    LOOP_KEEP_MAX = 16 * 1024 + 2, /* what a stream may leave of it: less than a whole frame */
+    LOOP_SPARES = 256,
+    LOOP_SPARE_MAX = 16 * 1024, /* larger output buffers are freed instead of kept */
+};
+
+struct loop_hooks {
+    void (*turn)(void *user); /* the turn's input is in; what is sent now leaves with it */
+    void (*tick)(void *user); /* every LOOP_TICK_MS */
+    void *user;
+};
+
+/* More connections than this are accepted and closed at once, with a line in the log. */
+struct loop_limits {
+    size_t streams;
+    size_t streams_per_address;
+};
+
+struct loop {
+    uv_loop_t uv;
+
+    /* The rest belongs to the files of this folder. */
+    struct loop_hooks hooks;
+    struct loop_limits limits;
+    uv_timer_t tick;
+    uv_prepare_t before_poll;
+    uv_check_t after_poll;
+    size_t streams;
+    struct map by_address; /* address_key -> number of streams, as a pointer */
+    struct list dirty;     /* streams with output to write at the end of this turn */
+    struct list resumed;   /* streams that may be read again, perhaps with input held back */
+    struct list finishing; /* streams that close when flushed; the one to cut first is first */
+    uint8_t *read_buffer;  /* LOOP_KEEP_MAX + LOOP_READ_SIZE: shared, used during one read */
+    struct buf spares[LOOP_SPARES];
+    size_t n_spares;
+    uint64_t complained_ms; /* loop time of the last line about connections we could not take */
+};
+
+/* The hooks' tick begins at once; nothing happens before loop_run. */
+void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct loop_limits *limits);
+
+/* Everything on the loop must have been closed by its owner; waits for that and frees the rest. */
+void loop_done(struct loop *loop);
+
+/* Returns after loop_stop. */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* Writes what is waiting now instead of at the end of the turn. */
+void loop_write(struct loop *loop);
+
+/* True at most once a second: a flood of connections must not become a flood of log lines. */
+bool loop_may_complain(struct loop *loop);
+
+/* An empty output buffer with some memory, when there is one; given back when it is empty again.
+ * Idle connections so hold no output memory. */
+struct buf loop_take_spare(struct loop *loop);
+void loop_give_spare(struct loop *loop, struct buf *b);
