@@ -102,9 +102,12 @@ static const struct field *element_of(uint8_t list_type)
 /* Walks the elements only to judge them; the list keeps their bytes. */
 static struct chat_list read_list(struct cursor *c, uint8_t type)
 {
+    const uint8_t *at = c->at;
     int32_t n = type == TYPE_list_server ? cursor_i32(c) : cursor_u8(c);
-    if (n < 0)
+    if (n < 0) {
+        c->at = at;
         cursor_fail(c, "negative count");
+    }
     const uint8_t *data = c->at;
     if (type == TYPE_list_i8 || type == TYPE_list_i32) {
         (void)cursor_bytes(c, (size_t)n * (type == TYPE_list_i8 ? 1 : 4));
