@@ -1,0 +1,241 @@
+#include "store/dbfile.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/row.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    BUSY_TIMEOUT_MS = 5000, /* only a person with an sqlite3 shell can hold the write lock */
+    WAL_KEEP_BYTES = 32 << 20,
+};
+
+void why_set(struct why *why, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->text, sizeof(why->text), format, args);
+    va_end(args);
+}
+
+void complain(struct complaint *c, const char *what, const char *text)
+{
+    if (strncmp(c->text, text, sizeof(c->text) - 1) == 0)
+        return;
+    snprintf(c->text, sizeof(c->text), "%s", text);
+    char quoted[LOG_QUOTE_MAX + 8];
+    log_line(LOG_WARN, what, "why=%s", log_quote(quoted, str_of(text)));
+}
+
+void complaint_settle(struct complaint *c, const char *what)
+{
+    if (c->text[0] == '\0')
+        return;
+    c->text[0] = '\0';
+    log_line(LOG_INFO, what, "works=again");
+}
+
+const char *dbfile_error(sqlite3 *db, char *dst, size_t cap)
+{
+    int system = sqlite3_system_errno(db);
+    snprintf(dst, cap, "%s (SQLite code %d%s%s)", sqlite3_errmsg(db), sqlite3_extended_errcode(db),
+             system ? ", " : "", system ? strerrordesc_np(system) : "");
+    return dst;
+}
+
+bool dbfile_is_damage(int rc)
+{
+    return (rc & 0xFF) == SQLITE_NOTADB || (rc & 0xFF) == SQLITE_CORRUPT;
+}
+
+sqlite3_stmt *dbfile_prepare(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
+        return NULL;
+    return stmt;
+}
+
+int dbfile_run(sqlite3_stmt *stmt)
+{
+    int rc = sqlite3_step(stmt);
+    int reset = sqlite3_reset(stmt);
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : reset;
+}
+
+void dbfile_close(sqlite3 *db)
+{
+    if (!db)
+        return;
+    for (sqlite3_stmt *stmt; (stmt = sqlite3_next_stmt(db, NULL));)
+        sqlite3_finalize(stmt);
+    sqlite3_close(db);
+}
+
+/* A path that does not fit is cut, and the open then fails by name. */
+static void join(char path[PATH_MAX], const char *folder, const char *name, const char *suffix)
+{
+    snprintf(path, PATH_MAX, "%s/%s%s", folder, name, suffix);
+}
+
+int dbfile_connect(const char *folder, const char *name, sqlite3 **ret)
+{
+    char path[PATH_MAX];
+    join(path, folder, name, "");
+    sqlite3 *db = NULL;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+    int rc = sqlite3_open_v2(path, &db, flags, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_extended_result_codes(db, 1);
+        sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+        char sql[160];
+        snprintf(sql, sizeof(sql), "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = %d;",
+                 WAL_KEEP_BYTES);
+        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    }
+    if (rc != SQLITE_OK) {
+        sqlite3_close(db);
+        db = NULL;
+    }
+    *ret = db;
+    return rc;
+}
+
+/* Makes the file if it is absent (SQLite would give it a wider mode) and syncs what is in it.
+ * Before SQLite opens the file: closing a descriptor of it later would drop SQLite's locks. */
+static int sync_file(const char *path, int flags)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int err = fsync(fd) == 0 ? 0 : -errno;
+    close(fd);
+    return err;
+}
+
+static int sync_files(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    join(path, folder, name, "");
+    int err = sync_file(path, O_CREAT | O_NOFOLLOW);
+    join(path, folder, name, "-wal");
+    if (err == 0)
+        err = sync_file(path, O_NOFOLLOW);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (err == 0 && fsync(fd) != 0)
+        err = -errno;
+    close(fd);
+    return err;
+}
+
+static int query_int(sqlite3 *db, const char *sql, int *ret)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int(stmt, 0);
+    int end = sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW ? SQLITE_OK : end;
+}
+
+/* The page size must come before WAL, and WAL before the tables. The two marks are part of the same
+ * transaction as the tables, so that a file is either empty or complete. */
+static int make_tables(sqlite3 *db, const char *schema)
+{
+    char sql[160];
+    snprintf(sql, sizeof(sql), "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE;",
+             DBFILE_PAGE_SIZE);
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, schema, NULL, NULL, NULL);
+    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+             DBFILE_APPLICATION_ID, ROW_FORMAT);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return rc;
+}
+
+/* Changes nothing in a file that is not ours or not of this version. */
+static int check_file(sqlite3 *db, const char *folder, const char *name, const char *schema,
+                      struct why *why)
+{
+    int application = 0;
+    int version = 0;
+    int tables = 0;
+    int rc = query_int(db, "PRAGMA application_id", &application);
+    if (rc == SQLITE_OK)
+        rc = query_int(db, "PRAGMA user_version", &version);
+    if (rc == SQLITE_OK)
+        rc = query_int(db, "SELECT count(*) FROM sqlite_master", &tables);
+    if (rc == SQLITE_OK && application == 0 && version == 0 && tables == 0)
+        return make_tables(db, schema);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (application != DBFILE_APPLICATION_ID) {
+        why_set(why,
+                "%s/%s is a database of another program. Choose another data folder, or move "
+                "that file away.",
+                folder, name);
+        return SQLITE_MISMATCH;
+    }
+    if (version != ROW_FORMAT) {
+        why_set(why,
+                "%s/%s has format version %d, and this Muster understands version %d. Start the "
+                "Muster version that wrote it, or choose another data folder.",
+                folder, name, version, ROW_FORMAT);
+        return SQLITE_MISMATCH;
+    }
+    return SQLITE_OK;
+}
+
+static int refuse(sqlite3 *db, int rc, const char *folder, const char *name, struct why *why)
+{
+    char text[256];
+    if (rc == SQLITE_MISMATCH)
+        return ERR_FORMAT;
+    if (dbfile_is_damage(rc)) {
+        why_set(why,
+                "%s/%s is damaged or no SQLite database: %s. Restore the whole folder from a "
+                "backup, or choose another data folder.",
+                folder, name, dbfile_error(db, text, sizeof(text)));
+        return ERR_FORMAT;
+    }
+    why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.", folder,
+            name, db ? dbfile_error(db, text, sizeof(text)) : sqlite3_errstr(rc));
+    return ERR_IO;
+}
+
+int dbfile_open(const char *folder, const char *name, const char *schema, sqlite3 **ret,
+                struct why *why)
+{
+    int err = sync_files(folder, name);
+    if (err != 0) {
+        why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.",
+                folder, name, strerrordesc_np(-err));
+        return ERR_IO;
+    }
+    sqlite3 *db = NULL;
+    int rc = dbfile_connect(folder, name, &db);
+    if (rc == SQLITE_OK)
+        rc = check_file(db, folder, name, schema, why);
+    if (rc == SQLITE_OK) {
+        *ret = db;
+        return 0;
+    }
+    err = refuse(db, rc, folder, name, why);
+    dbfile_close(db);
+    return err;
+}

@@ -1,0 +1,54 @@
+/* Database files: opening SQLite files of the data folder the way durability needs it, and telling
+ * the operator in one sentence when one cannot be used. Connections belong to the caller. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DBFILE_PAGE_SIZE = 8192,
+    DBFILE_APPLICATION_ID = 0x4D757374, /* "Must" */
+};
+
+/* A sentence for the operator. */
+struct why {
+    char text[512];
+};
+
+__attribute__((format(printf, 2, 3))) void why_set(struct why *why, const char *format, ...);
+
+/* A trouble that is logged when it begins, changes or ends, not each time it is met. */
+struct complaint {
+    char text[256]; /* "" = none */
+};
+
+void complain(struct complaint *c, const char *what, const char *text);
+void complaint_settle(struct complaint *c, const char *what);
+
+/* Opens folder/name, made with `schema` (statements) when absent, and checks that it is ours and of
+ * this version. Returns 0, ERR_FORMAT or ERR_IO, and then why is set.
+ * Everything found in the file is on the disk when this returns: what a killed process had written
+ * but not synced is synced first, so that nothing is built on it and then lost. */
+int dbfile_open(const char *folder, const char *name, const char *schema, sqlite3 **ret,
+                struct why *why);
+
+/* One more connection to a file that dbfile_open has checked. Returns SQLite's code; *ret is NULL
+ * on failure. */
+int dbfile_connect(const char *folder, const char *name, sqlite3 **ret);
+
+/* Prepares a statement for the connection's whole life. NULL on failure. */
+sqlite3_stmt *dbfile_prepare(sqlite3 *db, const char *sql);
+
+/* Runs a statement that returns nothing. Returns SQLITE_OK or the error. */
+int dbfile_run(sqlite3_stmt *stmt);
+
+/* Closes the connection and finalizes every statement prepared on it. NULL is fine. */
+void dbfile_close(sqlite3 *db);
+
+/* What went wrong last on this connection, with the system's reason. */
+const char *dbfile_error(sqlite3 *db, char *dst, size_t cap);
+
+/* True for codes that mean the file's content is wrong, not that the disk could not. */
+bool dbfile_is_damage(int rc);

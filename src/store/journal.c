@@ -1,0 +1,304 @@
+#include "store/journal.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "store/latest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    /* Old rows leave in slices: seldom enough that most commits touch only their own page, small
+     * enough that none waits long. */
+    TRIM_ROWS_MIN = 32,
+    TRIM_ROWS_MAX = 64,
+    TRIM_BYTES_MIN = 1 << 20,
+
+    /* The fold thread checkpoints the log after each fold. While commits go on it never reaches the
+     * log's end, so the log could not start over; past the soft limit the commit thread copies the
+     * short tail itself, past the hard limit whatever there is. */
+    WAL_SOFT_PAGES = (8 << 20) / DBFILE_PAGE_SIZE,
+    WAL_HARD_PAGES = (64 << 20) / DBFILE_PAGE_SIZE,
+    WAL_TAIL_PAGES = (1 << 20) / DBFILE_PAGE_SIZE,
+};
+
+static const char schema[] =
+    "CREATE TABLE journal (seq INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
+    " core_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
+    " changes BLOB NOT NULL) STRICT";
+
+/* One statement inserts the row only if the one before it is the last. */
+static const char insert_sql[] =
+    "INSERT INTO journal (seq, epoch, core_ms, wall_ms, changes) SELECT ?1, ?2, ?3, ?4, ?5"
+    " WHERE ?1 = 1 + (SELECT coalesce(max(seq), ?6) FROM journal)";
+
+static int on_wal(void *user, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    ((struct journal *)user)->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static int read_extent(struct journal *j)
+{
+    sqlite3_stmt *stmt =
+        dbfile_prepare(j->db, "SELECT count(*), coalesce(min(seq), 0), coalesce(max(seq), 0),"
+                              " coalesce(sum(length(changes)), 0) FROM journal");
+    if (!stmt)
+        return sqlite3_errcode(j->db);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) {
+        j->rows = sqlite3_column_int64(stmt, 0);
+        j->first = sqlite3_column_int64(stmt, 1);
+        j->last = sqlite3_column_int64(stmt, 2);
+        j->bytes = sqlite3_column_int64(stmt, 3);
+    }
+    int end = sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW ? SQLITE_OK : end;
+}
+
+static int prepare(struct journal *j)
+{
+    j->begin = dbfile_prepare(j->db, "BEGIN IMMEDIATE");
+    j->commit = dbfile_prepare(j->db, "COMMIT");
+    j->insert = dbfile_prepare(j->db, insert_sql);
+    j->oldest = dbfile_prepare(
+        j->db, "SELECT seq, length(changes) FROM journal WHERE seq <= ? ORDER BY seq LIMIT ?");
+    j->trim = dbfile_prepare(j->db, "DELETE FROM journal WHERE seq <= ?");
+    if (!j->begin || !j->commit || !j->insert || !j->oldest || !j->trim)
+        return sqlite3_errcode(j->db);
+    /* Takes the place of SQLite's own checkpoint inside commits. */
+    sqlite3_wal_hook(j->db, on_wal, j);
+    j->wal_pages = 0;
+    j->checkpoint_pages = WAL_SOFT_PAGES;
+    return read_extent(j);
+}
+
+int journal_open(struct journal *j, const char *folder, struct why *why)
+{
+    int err = dbfile_open(folder, JOURNAL_FILE, schema, &j->db, why);
+    if (err != 0)
+        return err;
+    j->folder = xstrdup(folder);
+    int rc = prepare(j);
+    if (rc == SQLITE_OK && j->rows != (j->rows ? j->last - j->first + 1 : 0))
+        rc = SQLITE_CORRUPT;
+    if (rc == SQLITE_OK)
+        return 0;
+    why_set(why,
+            "%s/" JOURNAL_FILE " cannot be read: %s. Restore the whole folder from a backup, or "
+            "choose another data folder.",
+            folder, sqlite3_errstr(rc));
+    journal_close(j);
+    return dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
+}
+
+static void disconnect(struct journal *j)
+{
+    dbfile_close(j->db);
+    j->db = NULL;
+}
+
+void journal_close(struct journal *j)
+{
+    disconnect(j);
+    free(j->folder);
+    j->folder = NULL;
+}
+
+static void complain_of(struct journal *j)
+{
+    char text[256];
+    complain(&j->complaint, "journal cannot be used", dbfile_error(j->db, text, sizeof(text)));
+}
+
+static void complain_of_order(struct journal *j, int64_t seq)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "batch %" PRId64 " does not follow %" PRId64, seq, j->last);
+    complain(&j->complaint, "batch refused", text);
+}
+
+/* After a failure the connection may hold half a transaction and a view of the file that is no
+ * longer true; a new one knows nothing but the file. */
+static bool connected(struct journal *j)
+{
+    if (j->db)
+        return true;
+    int rc = dbfile_connect(j->folder, JOURNAL_FILE, &j->db);
+    if (rc == SQLITE_OK)
+        rc = prepare(j);
+    if (rc == SQLITE_OK)
+        return true;
+    complain(&j->complaint, "journal cannot be used", sqlite3_errstr(rc));
+    disconnect(j);
+    return false;
+}
+
+struct slice {
+    int64_t rows;
+    int64_t bytes;
+    int64_t last;
+};
+
+/* Chooses the oldest rows that are folded and outside the history window, up to `budget` bytes. */
+static int choose_slice(struct journal *j, int64_t folded, int64_t budget, struct slice *ret)
+{
+    /* The newest row always stays: it says where the journal ends. */
+    int64_t upto = folded < j->last ? folded : j->last - 1;
+    sqlite3_bind_int64(j->oldest, 1, upto);
+    sqlite3_bind_int64(j->oldest, 2, TRIM_ROWS_MAX);
+    while (ret->bytes < budget &&
+           (j->rows - ret->rows > j->history_rows || j->bytes - ret->bytes > j->history_bytes)) {
+        int rc = sqlite3_step(j->oldest);
+        if (rc != SQLITE_ROW)
+            break;
+        ret->last = sqlite3_column_int64(j->oldest, 0);
+        ret->bytes += sqlite3_column_int64(j->oldest, 1);
+        ret->rows++;
+    }
+    return sqlite3_reset(j->oldest);
+}
+
+static int trim(struct journal *j, const struct store_batch *batch, int64_t folded,
+                struct slice *ret)
+{
+    if (j->rows < j->history_rows + TRIM_ROWS_MIN && j->bytes < j->history_bytes + TRIM_BYTES_MIN)
+        return SQLITE_OK;
+    /* More than what comes in, so that the journal shrinks however large the batches are. */
+    int64_t budget = TRIM_BYTES_MIN + 2 * (int64_t)batch->len;
+    int rc = choose_slice(j, folded, budget, ret);
+    if (rc != SQLITE_OK || ret->rows == 0)
+        return rc;
+    sqlite3_bind_int64(j->trim, 1, ret->last);
+    return dbfile_run(j->trim);
+}
+
+static int insert(struct journal *j, const struct store_batch *batch, int64_t folded)
+{
+    sqlite3_bind_int64(j->insert, 1, batch->seq);
+    sqlite3_bind_int64(j->insert, 2, batch->epoch);
+    sqlite3_bind_int64(j->insert, 3, batch->core_ms);
+    sqlite3_bind_int64(j->insert, 4, batch->wall_ms);
+    /* An empty blob, not NULL, for a batch without changes. */
+    sqlite3_bind_blob64(j->insert, 5, batch->len ? (const void *)batch->changes : "", batch->len,
+                        SQLITE_STATIC);
+    sqlite3_bind_int64(j->insert, 6, folded);
+    int rc = dbfile_run(j->insert);
+    sqlite3_clear_bindings(j->insert);
+    /* Nothing inserted: the row before it is not the last one. */
+    return rc == SQLITE_OK && sqlite3_changes(j->db) != 1 ? SQLITE_CONSTRAINT : rc;
+}
+
+static int append(struct journal *j, const struct store_batch *batch, int64_t folded)
+{
+    struct slice slice = {0};
+    int rc = dbfile_run(j->begin);
+    if (rc == SQLITE_OK)
+        rc = insert(j, batch, folded);
+    if (rc == SQLITE_OK)
+        rc = trim(j, batch, folded, &slice);
+    if (rc == SQLITE_OK)
+        rc = dbfile_run(j->commit);
+    if (rc != SQLITE_OK)
+        return rc;
+    j->last = batch->seq;
+    j->rows += 1 - slice.rows;
+    j->bytes += (int64_t)batch->len - slice.bytes;
+    return SQLITE_OK;
+}
+
+/* Between two commits, on the commit thread. A failure costs nothing: the log stays. */
+static void checkpoint(struct journal *j)
+{
+    if (j->wal_pages < j->checkpoint_pages)
+        return;
+    int tail = j->wal_pages - j->backfilled;
+    if (j->wal_pages < WAL_HARD_PAGES && tail > WAL_TAIL_PAGES)
+        return;
+    int in_log = 0;
+    int copied = 0;
+    int rc = sqlite3_wal_checkpoint_v2(j->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    bool whole = rc == SQLITE_OK && in_log == copied;
+    /* When a reader holds the log back, trying at each commit would make every one slow. */
+    j->checkpoint_pages = whole ? WAL_SOFT_PAGES : j->wal_pages + WAL_TAIL_PAGES;
+    if (whole)
+        j->backfilled = 0;
+}
+
+int journal_append(struct journal *j, const struct store_batch *batch, int64_t folded)
+{
+    if (!connected(j))
+        return ERR_IO;
+    int rc = append(j, batch, folded);
+    if (rc != SQLITE_OK) {
+        if (rc == SQLITE_CONSTRAINT)
+            complain_of_order(j, batch->seq);
+        else
+            complain_of(j);
+        disconnect(j);
+        return ERR_IO;
+    }
+    complaint_settle(&j->complaint, "journal");
+    checkpoint(j);
+    return 0;
+}
+
+int journal_tip(struct journal *j, struct store_tip *ret)
+{
+    if (!connected(j))
+        return ERR_IO;
+    sqlite3_stmt *stmt = dbfile_prepare(
+        j->db, "SELECT seq, core_ms, wall_ms FROM journal ORDER BY seq DESC LIMIT 1");
+    int rc = stmt ? sqlite3_step(stmt) : SQLITE_ERROR;
+    if (rc == SQLITE_ROW)
+        *ret = (struct store_tip){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
+                                  sqlite3_column_int64(stmt, 2)};
+    else if (rc != SQLITE_DONE)
+        complain_of(j);
+    sqlite3_finalize(stmt);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return 0;
+    disconnect(j);
+    return ERR_IO;
+}
+
+static int replay_row(sqlite3_stmt *stmt, store_sink *sink, void *user, struct store_tip *tip)
+{
+    int64_t seq = sqlite3_column_int64(stmt, 0);
+    if (seq != tip->seq + 1) {
+        log_line(LOG_ERROR, "journal has a gap", "seq=%" PRId64 " next=%" PRId64, tip->seq, seq);
+        return ERR_FORMAT;
+    }
+    const void *changes = sqlite3_column_blob(stmt, 3);
+    int err = changes_each(changes, (size_t)sqlite3_column_bytes(stmt, 3), sink, user);
+    if (err == ERR_FORMAT)
+        log_line(LOG_ERROR, "journal row damaged", "seq=%" PRId64, seq);
+    *tip = (struct store_tip){seq, sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2)};
+    return err;
+}
+
+int journal_replay(struct journal *j, store_sink *sink, void *user, struct store_tip *tip)
+{
+    if (!connected(j))
+        return ERR_IO;
+    sqlite3_stmt *stmt = dbfile_prepare(j->db, JOURNAL_READ);
+    int err = 0;
+    int rc = stmt ? sqlite3_bind_int64(stmt, 1, tip->seq) : SQLITE_ERROR;
+    while (rc == SQLITE_OK && err == 0) {
+        rc = sqlite3_step(stmt);
+        if (rc != SQLITE_ROW)
+            break;
+        err = replay_row(stmt, sink, user, tip);
+        rc = SQLITE_OK;
+    }
+    if (err == 0 && rc != SQLITE_DONE) {
+        complain_of(j);
+        err = dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
+    }
+    sqlite3_finalize(stmt);
+    return err;
+}

@@ -1,0 +1,216 @@
+/* The SQLite store: a data folder with two files, because one writer's lock would let a large fold
+ * stall the commits.
+ *
+ *   commit ──▶ journal.db ──read──▶ fold thread ──▶ state.db
+ *      ▲                                  │
+ *      └──── folded_seq: may be trimmed ◀─┘ (after state.db is synced)
+ *
+ * Loading is the tables of state.db, then the journal rows after folded_seq. */
+#include "store/sqlite.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct sqlite_store {
+    struct store base;
+    int lock_fd;
+    struct journal journal;
+    struct fold fold;
+    _Atomic int64_t commits;
+    _Atomic int64_t last_commit_us;
+};
+
+static const struct sqlite_tuning ordinary = {
+    .history_rows = 1000,
+    .history_bytes = 64 << 20,
+    .fold = {.interval_ms = 1000, .rows = 4096, .bytes = 8 << 20},
+};
+
+static int sqlite_load(struct store *base, store_sink *sink, void *user, struct store_tip *ret)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    struct store_tip tip = {0};
+    /* The fold waits, so that the tables and the journal's rest belong together. */
+    pthread_mutex_lock(&s->fold.state_lock);
+    int rc = state_tip(&s->fold.state, &tip);
+    int err = rc == SQLITE_OK ? 0 : dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
+    if (err == 0)
+        err = state_load(&s->fold.state, sink, user);
+    if (err == 0)
+        err = journal_replay(&s->journal, sink, user, &tip);
+    pthread_mutex_unlock(&s->fold.state_lock);
+    if (err == 0)
+        *ret = tip;
+    return err;
+}
+
+static int sqlite_commit(struct store *base, const struct store_batch *batch)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    int64_t start_us = clock_monotonic_us();
+    int err = journal_append(&s->journal, batch, s->fold.folded_seq);
+    if (err != 0)
+        return err;
+    s->last_commit_us = clock_monotonic_us() - start_us;
+    s->commits++;
+    fold_notice(&s->fold, batch);
+    return 0;
+}
+
+static int sqlite_tip(struct store *base, struct store_tip *ret)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    struct store_tip tip = {0};
+    int err = journal_tip(&s->journal, &tip);
+    if (err == 0 && tip.seq == 0) {
+        pthread_mutex_lock(&s->fold.state_lock);
+        if (state_tip(&s->fold.state, &tip) != SQLITE_OK)
+            err = ERR_IO;
+        pthread_mutex_unlock(&s->fold.state_lock);
+    }
+    if (err == 0)
+        *ret = tip;
+    return err;
+}
+
+static void sqlite_close(struct store *base)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    fold_close(&s->fold);
+    journal_close(&s->journal);
+    close(s->lock_fd); /* last: the files are no longer ours after this */
+    free(s);
+}
+
+static const struct store_ops sqlite_ops = {
+    .load = sqlite_load,
+    .commit = sqlite_commit,
+    .tip = sqlite_tip,
+    .close = sqlite_close,
+};
+
+/* The lock goes with the descriptor, so a killed process leaves none behind. */
+static int lock_folder(const char *folder, int *ret_fd, struct why *why)
+{
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        why_set(why, "The data folder %s cannot be made: %s.", folder, strerrordesc_np(errno));
+        return ERR_IO;
+    }
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/lock", folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        why_set(why, "%s cannot be opened: %s. Check that the data folder is yours.", path,
+                strerrordesc_np(errno));
+        return ERR_IO;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        *ret_fd = fd;
+        return 0;
+    }
+    int err = errno == EWOULDBLOCK ? ERR_LOCKED : ERR_IO;
+    why_set(why,
+            err == ERR_LOCKED ? "The data folder %s is in use by another Muster process. Stop that "
+                                "one, or choose another data folder with --data."
+                              : "The data folder %s cannot be locked: the file system refuses. "
+                                "Choose a local disk.",
+            folder);
+    close(fd);
+    return err;
+}
+
+/* The files must be of the same moment, or batches between them are gone. */
+static int check_pair(const struct sqlite_store *s, const char *folder, struct why *why)
+{
+    const struct journal *j = &s->journal;
+    int64_t folded = s->fold.folded_seq;
+    if (j->rows == 0) {
+        /* We always leave the newest row, so somebody took the journal away. */
+        if (folded > 0)
+            log_line(LOG_WARN, "journal is empty", "folded_seq=%" PRId64, folded);
+        return 0;
+    }
+    if (j->first <= folded + 1 && j->last >= folded)
+        return 0;
+    why_set(why,
+            "%s: " STATE_FILE " stands at batch %" PRId64 " but " JOURNAL_FILE " holds %" PRId64
+            " to %" PRId64 ", so they are not of the same moment. Restore both from one backup.",
+            folder, folded, j->first, j->last);
+    return ERR_FORMAT;
+}
+
+static int open_files(struct sqlite_store *s, const char *folder,
+                      const struct sqlite_tuning *tuning, struct why *why)
+{
+    int err = journal_open(&s->journal, folder, why);
+    if (err != 0)
+        return err;
+    s->journal.history_rows = tuning->history_rows;
+    s->journal.history_bytes = tuning->history_bytes;
+    err = fold_open(&s->fold, folder, &s->journal, &tuning->fold, why);
+    if (err != 0) {
+        journal_close(&s->journal);
+        return err;
+    }
+    err = check_pair(s, folder, why);
+    if (err == 0) {
+        err = fold_start(&s->fold);
+        if (err != 0)
+            why_set(why, "The fold thread cannot be started: too many threads.");
+    }
+    if (err != 0) {
+        fold_close(&s->fold);
+        journal_close(&s->journal);
+    }
+    return err;
+}
+
+int sqlite_open_tuned(const char *folder, const struct sqlite_tuning *tuning, struct store **ret,
+                      const char **ret_why)
+{
+    static _Thread_local struct why why;
+    *ret_why = why.text;
+    int fd = -1;
+    int err = lock_folder(folder, &fd, &why);
+    if (err != 0)
+        return err;
+    struct sqlite_store *s = xcalloc(1, sizeof(*s));
+    s->base.ops = &sqlite_ops;
+    s->lock_fd = fd;
+    err = open_files(s, folder, tuning, &why);
+    if (err != 0) {
+        close(fd);
+        free(s);
+        return err;
+    }
+    *ret = &s->base;
+    return 0;
+}
+
+int store_open_sqlite(const char *folder, struct store **ret, const char **ret_why)
+{
+    return sqlite_open_tuned(folder, &ordinary, ret, ret_why);
+}
+
+void store_sqlite_figures(struct store *base, struct store_figures *ret)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    *ret = (struct store_figures){
+        .folded_seq = s->fold.folded_seq,
+        .journal_rows = s->journal.rows,
+        .commits = s->commits,
+        .last_commit_us = s->last_commit_us,
+    };
+}
