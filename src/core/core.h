@@ -106,10 +106,13 @@ int core_loaded(struct core *core, int64_t seq, struct instant now);
  * [0, 10 min] so that a clock that was set does not expire everything at once. */
 int64_t core_resume_ms(int64_t stored_core_ms, int64_t stored_wall_ms, int64_t wall_ms);
 
-/* After a failed commit: a new core takes over the connections and soft state of the old one, whose
- * durable objects were never stored. Call between core_loaded(fresh) and the next step; requests
- * the fresh core knows nothing of are refused into the batch. The old core is freed. */
-void core_take_over(struct core *fresh, struct core *old, struct batch *batch, struct instant now);
+/* After a failed commit: a freshly loaded core takes over the connections and soft state of the old
+ * one, whose last changes were never stored. `lost` are the effects that will now never leave.
+ * Every request they would have answered, and every open request the fresh core does not know, is
+ * refused into batch->effects, which rest on nothing and may leave at once. The old core is freed.
+ */
+void core_take_over(struct core *fresh, struct core *old, const struct effects *const lost[],
+                    size_t n_lost, struct batch *batch, struct instant now);
 
 void core_step(struct core *core, const struct event *event, struct instant now,
                struct batch *batch);
@@ -120,7 +123,7 @@ void core_seal(struct core *core, struct batch *batch);
 
 /* Asserts nothing, changes nothing: looks for a broken invariant (docs/ARCHITECTURE.md lists them).
  * Returns NULL, or a sentence naming the first one found, valid until the next call. */
-const char *core_check(const struct core *core);
+const char *core_check(struct core *core);
 
 /* For people and metrics. */
 struct core_counts {

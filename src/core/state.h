@@ -5,7 +5,9 @@
  * Each noun's functions live in its own file; this header is their common ground. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/chain.h"
+#include "base/err.h"
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -66,6 +68,8 @@ void deadline_set(struct core *core, struct deadline *d, enum deadline_clock clo
 void deadline_clear(struct core *core, struct deadline *d);
 bool deadline_is_set(const struct deadline *d);
 int64_t deadline_now(const struct core *core, enum deadline_clock clock);
+
+bool deadline_before(const struct heap_node *a, const struct heap_node *b);
 
 /* Fires everything that is due, oldest first. */
 void deadlines_run(struct core *core);
@@ -173,6 +177,8 @@ struct server *server_load_row(struct core *core, const struct row_server *row);
 void server_loaded(struct core *core, struct server *server);
 void server_unlink(struct core *core, struct server *server);
 void server_deadline(struct core *core, struct server *server, enum deadline_kind kind);
+
+/* A new core, after a failed commit: connection and load of the same server in the old one. */
 void server_take_over(struct core *core, struct server *fresh, const struct server *old);
 
 /* ── chat server ───────────────────────────────────────────────────────────────────────────── */
@@ -204,6 +210,8 @@ void chat_server_maybe_forget(struct core *core, struct chat_server *chat);
 struct chat_server *chat_server_load_row(struct core *core, const struct row_chat_server *row);
 void chat_server_loaded(struct core *core, struct chat_server *chat);
 void chat_server_unlink(struct core *core, struct chat_server *chat);
+void chat_server_take_over(struct core *core, struct chat_server *fresh,
+                           const struct chat_server *old);
 void chat_server_deadline(struct core *core, struct chat_server *chat, enum deadline_kind kind);
 
 /* ── session ───────────────────────────────────────────────────────────────────────────────── */
@@ -244,9 +252,11 @@ struct session {
     struct row_session row;
     struct server *server;
     struct chat_server *chat;
-    conn_id told;         /* the connection its ALLOCATE or CANCEL was given to; 0 = owed */
-    int8_t counted;       /* which of the server's counters it is in, see session.c */
-    int64_t events_batch; /* the open batch in which owed events were sent; 0 = none were */
+    conn_id told;   /* the connection its ALLOCATE or CANCEL was given to; 0 = owed */
+    int8_t counted; /* which of the server's counters it is in, see session.c */
+    int8_t
+        events_sent; /* owed events that were sent and are struck off when their batch has left */
+    int64_t events_batch; /* the batch they were last sent with */
     struct list seats;
     int32_t admitted; /* different accounts that ever had a seat */
     int32_t seated;   /* … that have one now */
@@ -289,6 +299,9 @@ void session_delete(struct core *core, struct session *session);
 
 /* Gives the chat server the events it has not been told. */
 void session_send_events(struct core *core, struct session *session);
+
+/* The chat server's connection is gone: what was sent and not struck off may not have arrived. */
+void session_events_unsent(struct session *session);
 
 /* Called by core_seal: events sent in an earlier batch have left, so they are owed no more. */
 void sessions_events_left(struct core *core);
@@ -348,8 +361,8 @@ enum try_outcome {
     TRY_REFUSED,
     TRY_TIMED_OUT,
     TRY_DROPPED,
-    TRY_NOT_READY,
-    TRY_GIVEN_UP
+    TRY_NOT_READY, /* acknowledged, then never READY where that is required */
+    TRY_GIVEN_UP,  /* cancelled, or the ticket ran out of time */
 };
 
 /* One server tried, and why it looked best. */
@@ -388,6 +401,9 @@ void ticket_next(struct core *core, struct ticket *ticket, int outcome);
 
 /* Its match is over. */
 void ticket_ended(struct core *core, struct ticket *ticket);
+
+/* Writes the tries into the row, for the seal. */
+void ticket_keep_tries(struct ticket *ticket);
 
 struct ticket *ticket_find(const struct core *core, int64_t id);
 struct ticket *ticket_load_row(struct core *core, const struct row_ticket *row);
@@ -448,7 +464,8 @@ struct core {
     struct object counters[ROW_KINDS];
     int64_t next_id[ROW_KINDS];
 
-    struct map peers; /* conn → struct peer */
+    struct map staged; /* rows being loaded */
+    struct map peers;  /* conn → struct peer */
     struct map fleets;
     struct map servers;
     struct map servers_by_endpoint;

@@ -1,0 +1,328 @@
+/* Chat servers: those who ask for matches, on the manager port. A chat server is its name within
+ * its fleet; its tickets outlive its connections. */
+#include "core/state.h"
+
+#include <string.h>
+
+enum { NAME_MAX_LEN = 64 };
+
+static bool is_name(struct str s)
+{
+    if (s.len < 1 || s.len > NAME_MAX_LEN)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        bool digit = c >= '0' && c <= '9';
+        if (!letter && !digit && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}
+
+/* The regions it speaks for, or 0 when one of them is not to be had. */
+static uint64_t regions_of(const struct core *core, const struct chat_list *list,
+                           const struct enrolment *enrolment)
+{
+    uint64_t mask = 0;
+    struct cursor c = cursor_of(list->data, list->len);
+    for (uint32_t i = 0; i < list->n; i++) {
+        int8_t code = cursor_i8(&c);
+        if (!region_configured(core, code) || !is_bit(enrolment->regions, code))
+            return 0;
+        mask |= (uint64_t)1 << code;
+    }
+    return mask;
+}
+
+static void refuse(struct core *core, conn_id conn, int err)
+{
+    effect_add(core, EFFECT_CHAT_HELLO, conn)->err = err;
+    note_add(core, NOTE_REFUSED)->err = err;
+}
+
+static uint64_t name_key(int64_t fleet, struct str name)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)fleet;
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (uint8_t)name.at[i]) * 0x100000001b3u;
+    return h;
+}
+
+static struct chat_server *find_named(const struct core *core, const struct fleet *fleet,
+                                      struct str name)
+{
+    struct chain_link *n = chain_first(&core->chat_servers_by_name, name_key(fleet->row.id, name));
+    for (; n; n = n->next) {
+        struct chat_server *chat = container_of(n, struct chat_server, by_name);
+        if (chat->row.fleet == fleet->row.id && str_eq(str_of(chat->row.name), name))
+            return chat;
+    }
+    return NULL;
+}
+
+struct chat_server *chat_server_load_row(struct core *core, const struct row_chat_server *row)
+{
+    struct fleet *fleet = fleet_find(core, row->fleet);
+    if (!fleet)
+        return NULL;
+    struct chat_server *chat = xcalloc(1, sizeof(*chat));
+    chat->object.kind = ROW_chat_server;
+    chat->row = *row;
+    chat->fleet = fleet;
+    chat->silent.kind = DEADLINE_CHAT_SILENT;
+    chat->challenged.kind = DEADLINE_CHAT_CHALLENGE;
+    chat->forget.kind = DEADLINE_CHAT_FORGET;
+    list_init(&chat->owed);
+    map_put(&core->chat_servers, (uint64_t)row->id, chat);
+    chain_add(&core->chat_servers_by_name, name_key(row->fleet, str_of(row->name)), &chat->by_name);
+    return chat;
+}
+
+static struct chat_server *new_chat_server(struct core *core, const struct fleet *fleet,
+                                           struct str name)
+{
+    struct row_chat_server row = {
+        .id = object_new_id(core, ROW_chat_server),
+        .fleet = (int32_t)fleet->row.id,
+    };
+    (void)str_copy(row.name, sizeof(row.name), name);
+    struct chat_server *chat = chat_server_load_row(core, &row);
+    object_touch(core, &chat->object);
+    return chat;
+}
+
+/* The servers of its regions, as many as one frame takes. */
+static struct chat_list list_servers(struct core *core, const struct chat_server *chat)
+{
+    enum { FRAME_REST = 2 + 1 + 8 + 4, ENTRY_MAX = 4 + 46 + 4 + 1 + 4 };
+    struct buf out = {0};
+    struct chat_list list = {0};
+    size_t at = 0;
+    struct server *server = NULL;
+    while ((server = map_next(&core->servers, &at))) {
+        bool shown = server->fleet == chat->fleet && !server->offline &&
+                     is_bit(chat->regions, server->row.region);
+        if (!shown)
+            continue;
+        if (FRAME_REST + out.len + ENTRY_MAX > FRAME_MAX)
+            break;
+        struct chat_server_entry entry = {
+            .server_id = (int32_t)server->row.id,
+            .ip = str_of(server->row.ip),
+            .port = server->row.port,
+            .region = server->row.region,
+            .max_matches = server->row.max_sessions,
+        };
+        chat_encode_server(&out, &entry);
+        list.n++;
+    }
+    if (out.len > 0) {
+        uint8_t *data = arena_alloc(&core->out->arena, out.len);
+        memcpy(data, out.data, out.len);
+        list.data = data;
+        list.len = out.len;
+    }
+    buf_done(&out);
+    return list;
+}
+
+void chat_server_heard(struct core *core, struct chat_server *chat)
+{
+    deadline_set(core, &chat->silent, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.chat_ms);
+}
+
+static void adopt(struct core *core, struct chat_server *chat, conn_id conn, uint64_t regions)
+{
+    chat->conn = conn;
+    chat->regions = regions;
+    deadline_clear(core, &chat->forget);
+    chat_server_heard(core, chat);
+    peer_bind(core, conn, (struct peer){.role = PEER_CHAT, .chat = chat});
+
+    struct chat_list servers = list_servers(core, chat);
+    struct effect *e = effect_add(core, EFFECT_CHAT_HELLO, conn);
+    e->wall_ms = core->now.wall_ms;
+    e->servers = servers;
+    note_add(core, NOTE_CHAT_REGISTERED)->text = text_keep(core, str_of(chat->row.name));
+    LIST_EACH(&chat->owed, session, struct session, in_owed)
+    {
+        session_send_events(core, session);
+    }
+}
+
+static void challenge(struct core *core, struct chat_server *chat, conn_id conn, uint64_t regions)
+{
+    if (chat->challenge.conn) {
+        refuse(core, conn, ERR_CHAT_ALREADY_REGISTERED);
+        return;
+    }
+    chat->challenge.conn = conn;
+    chat->challenge.regions = regions;
+    peer_bind(core, conn, (struct peer){.role = PEER_CHAT, .challenging = true, .chat = chat});
+    effect_add(core, EFFECT_PING, chat->conn);
+    deadline_set(core, &chat->challenged, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.challenge_ms);
+}
+
+void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_handshake *hello)
+{
+    struct enrolment scratch;
+    const struct enrolment *enrolment =
+        enrolment_find(core, hello->service_token, ROLE_CHAT, &scratch);
+    if (!enrolment) {
+        refuse(core, conn, ERR_INVALID_TOKEN);
+        return;
+    }
+    if (!is_name(hello->chat_server_id)) {
+        refuse(core, conn, ERR_INVALID_CHAT_SERVER);
+        return;
+    }
+    uint64_t regions = regions_of(core, &hello->regions, enrolment);
+    if (!regions) {
+        refuse(core, conn, ERR_INVALID_REGION);
+        return;
+    }
+    struct fleet *fleet = fleet_named(core, enrolment->fleet);
+    struct chat_server *chat = find_named(core, fleet, hello->chat_server_id);
+    if (chat && chat->conn) {
+        challenge(core, chat, conn, regions);
+        return;
+    }
+    if (!chat && (int32_t)core->chat_servers.len >= core->config.limits.chat_servers) {
+        refuse(core, conn, ERR_INTERNAL);
+        return;
+    }
+    if (!chat)
+        chat = new_chat_server(core, fleet, hello->chat_server_id);
+    adopt(core, chat, conn, regions);
+}
+
+void chat_server_heartbeat(struct core *core, conn_id conn)
+{
+    struct peer *peer = peer_find(core, conn);
+    if (!peer || !peer->chat || peer->challenging)
+        return;
+    chat_server_heard(core, peer->chat);
+    batch_immediate(core->out, EFFECT_CHAT_HEARTBEAT, conn)->wall_ms = core->now.wall_ms;
+}
+
+/* Its tickets go on; their answers are kept until it asks again. */
+static void drop(struct core *core, struct chat_server *chat)
+{
+    peer_unbind(core, chat->conn);
+    chat->conn = 0;
+    deadline_clear(core, &chat->silent);
+    LIST_EACH(&chat->owed, session, struct session, in_owed)
+    {
+        session_events_unsent(session);
+    }
+    chat_server_maybe_forget(core, chat);
+}
+
+static void hand_over(struct core *core, struct chat_server *chat)
+{
+    conn_id conn = chat->challenge.conn;
+    chat->challenge.conn = 0;
+    deadline_clear(core, &chat->challenged);
+    peer_unbind(core, conn);
+    adopt(core, chat, conn, chat->challenge.regions);
+}
+
+void chat_server_gone(struct core *core, struct chat_server *chat)
+{
+    note_add(core, NOTE_CHAT_GONE)->text = text_keep(core, str_of(chat->row.name));
+    drop(core, chat);
+    if (chat->challenge.conn)
+        hand_over(core, chat);
+}
+
+void chat_server_alive(struct core *core, struct chat_server *chat)
+{
+    if (!chat->challenge.conn)
+        return;
+    conn_id conn = chat->challenge.conn;
+    chat->challenge.conn = 0;
+    deadline_clear(core, &chat->challenged);
+    peer_unbind(core, conn);
+    refuse(core, conn, ERR_CHAT_ALREADY_REGISTERED);
+}
+
+void chat_server_maybe_forget(struct core *core, struct chat_server *chat)
+{
+    if (!chat->conn && chat->tickets == 0 && !deadline_is_set(&chat->forget))
+        deadline_set(core, &chat->forget, DEADLINE_CORE,
+                     core->now.core_ms + core->config.timeouts.forget_ms);
+}
+
+void chat_server_unlink(struct core *core, struct chat_server *chat)
+{
+    deadline_clear(core, &chat->silent);
+    deadline_clear(core, &chat->challenged);
+    deadline_clear(core, &chat->forget);
+    map_remove(&core->chat_servers, (uint64_t)chat->row.id);
+    chain_remove(&core->chat_servers_by_name, name_key(chat->row.fleet, str_of(chat->row.name)),
+                 &chat->by_name);
+}
+
+static bool has_sessions(const struct core *core, const struct chat_server *chat)
+{
+    size_t at = 0;
+    struct session *session = NULL;
+    while ((session = map_next(&core->sessions, &at))) {
+        if (session->chat == chat)
+            return true;
+    }
+    return false;
+}
+
+static void forget(struct core *core, struct chat_server *chat)
+{
+    if (chat->conn || chat->tickets > 0)
+        return;
+    if (has_sessions(core, chat)) { /* a CANCEL is still owed in its name */
+        chat_server_maybe_forget(core, chat);
+        return;
+    }
+    chat_server_unlink(core, chat);
+    object_delete(core, &chat->object);
+}
+
+void chat_server_deadline(struct core *core, struct chat_server *chat, enum deadline_kind kind)
+{
+    switch (kind) {
+    case DEADLINE_CHAT_SILENT:
+        effect_close(core, chat->conn, "Silent for too long");
+        chat_server_gone(core, chat);
+        break;
+    case DEADLINE_CHAT_CHALLENGE:
+        effect_close(core, chat->conn, "Replaced by a new connection");
+        drop(core, chat);
+        hand_over(core, chat);
+        break;
+    case DEADLINE_CHAT_FORGET:
+        forget(core, chat);
+        break;
+    default:
+        assert(false);
+    }
+}
+
+void chat_server_loaded(struct core *core, struct chat_server *chat)
+{
+    chat->object.stored = true;
+    chat_server_maybe_forget(core, chat);
+}
+
+void chat_server_take_over(struct core *core, struct chat_server *fresh,
+                           const struct chat_server *old)
+{
+    if (!old->conn)
+        return;
+    fresh->conn = old->conn;
+    fresh->regions = old->regions;
+    deadline_clear(core, &fresh->forget);
+    deadline_set(core, &fresh->silent, DEADLINE_AWAKE, old->silent.at_ms);
+    peer_bind(core, fresh->conn, (struct peer){.role = PEER_CHAT, .chat = fresh});
+}

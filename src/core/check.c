@@ -1,0 +1,126 @@
+/* The invariants of docs/ARCHITECTURE.md that can be seen in one core. The simulator looks after
+ * every step; nothing here is used to decide anything. */
+#include "core/state.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *broken(struct core *core, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static const char *broken(struct core *core, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(core->check_text, sizeof(core->check_text), format, args);
+    va_end(args);
+    return core->check_text;
+}
+
+/* Deadlines are run by ticks: one that is due may wait for the next tick, or for the store. */
+static bool has_deadline(const struct core *core, const struct deadline *d)
+{
+    if (!deadline_is_set(d))
+        return false;
+    int64_t late_ms = deadline_now(core, (enum deadline_clock)d->clock) - d->at_ms;
+    return core->read_only || core->last_tick_ms == 0 || late_ms < 2000;
+}
+
+static const char *check_session(struct core *core, struct session *s)
+{
+    if (s->seated > s->row.player_count || s->admitted > s->row.player_count)
+        return broken(core, "I1: session %" PRId64 " seats %d of %d", s->row.id, s->admitted,
+                      s->row.player_count);
+    if (!has_deadline(core, &s->deadline))
+        return broken(core, "I6: session %" PRId64 " in state %d has no deadline ahead", s->row.id,
+                      s->row.state);
+    bool waits = s->row.state == SESSION_OPENING || s->row.state == SESSION_CANCELLING;
+    if (waits && !has_deadline(core, &s->reply))
+        return broken(core, "I6: session %" PRId64 " waits for ever for a reply", s->row.id);
+    struct ticket *ticket = ticket_find(core, s->row.ticket);
+    if (session_is_live(s) && (!ticket || ticket->row.session != s->row.id))
+        return broken(core, "I4: session %" PRId64 " is live but its ticket has another",
+                      s->row.id);
+    if (session_is_live(s) && ticket->row.state != TICKET_OPEN && ticket->row.state != TICKET_DONE)
+        return broken(core, "I4: session %" PRId64 " is live but its ticket is over", s->row.id);
+    if (s->row.events_owed && !link_in_list(&s->in_owed))
+        return broken(core, "I7: session %" PRId64 " owes events nobody will send", s->row.id);
+    return NULL;
+}
+
+/* Counts what is really there; the counters must agree and the server must not be overfull. */
+static const char *check_server(struct core *core, struct server *server)
+{
+    int32_t held = 0;
+    int32_t live = 0;
+    LIST_EACH(&server->sessions, s, struct session, on_server)
+    {
+        live += session_is_live(s);
+        held += session_is_live(s) || (s->row.state == SESSION_CANCELLING && !s->told);
+    }
+    int id = (int)server->row.id;
+    if (live > server->max_allowed)
+        return broken(core, "I2: server %d holds %d sessions of %d", id, live, server->max_allowed);
+    if (held != server->held || live != server->live)
+        return broken(core, "I2: server %d counts %d/%d slots but holds %d/%d", id, server->held,
+                      server->live, held, live);
+    if (!server->offline && !has_deadline(core, &server->silent))
+        return broken(core, "I6: server %d may be silent for ever", id);
+    if (server->conn && !server->listed && !has_deadline(core, &server->list))
+        return broken(core, "I6: server %d may stay unlisted for ever", id);
+    bool forgettable = server->offline && list_empty(&server->sessions);
+    if (forgettable && !has_deadline(core, &server->forget))
+        return broken(core, "I6: server %d is never forgotten", id);
+    bool placeable = server->passed_over == PASSED_NOT;
+    if (placeable != heap_has(&server->place))
+        return broken(core, "server %d is in the wrong heap", id);
+    return NULL;
+}
+
+static const char *check_ticket(struct core *core, struct ticket *t)
+{
+    struct session *session = map_get(&core->sessions, (uint64_t)t->row.session);
+    bool opening = session && session->row.state == SESSION_OPENING;
+    bool running =
+        session && (session->row.state == SESSION_OPEN || session->row.state == SESSION_LOST);
+    if (t->row.state == TICKET_OPEN && !opening)
+        return broken(core, "I6: ticket %" PRId64 " is open but nothing is being opened",
+                      t->row.id);
+    if (t->row.state == TICKET_DONE && !running)
+        return broken(core, "I4: ticket %" PRId64 " was answered but its match is not there",
+                      t->row.id);
+    if (t->row.state != TICKET_DONE && !has_deadline(core, &t->deadline))
+        return broken(core, "I6: ticket %" PRId64 " in state %d has no deadline ahead", t->row.id,
+                      t->row.state);
+    return NULL;
+}
+
+static const char *check_seat(struct core *core, struct seat *seat)
+{
+    uint64_t key = map_pair(seat->row.fleet, seat->row.account);
+    struct seat *live = map_get(&core->seats_by_player, key);
+    if (seat->row.state == SEAT_TAKEN && live != seat)
+        return broken(core, "I3: player %d has two seats", seat->row.account);
+    return NULL;
+}
+
+#define CHECK_ALL(map_, type_, check_)                                                             \
+    do {                                                                                           \
+        size_t at_ = 0;                                                                            \
+        struct type_ *object_ = NULL;                                                              \
+        while ((object_ = map_next(map_, &at_))) {                                                 \
+            const char *why_ = check_(core, object_);                                              \
+            if (why_)                                                                              \
+                return why_;                                                                       \
+        }                                                                                          \
+    } while (0)
+
+const char *core_check(struct core *core)
+{
+    CHECK_ALL(&core->sessions, session, check_session);
+    CHECK_ALL(&core->servers, server, check_server);
+    CHECK_ALL(&core->tickets, ticket, check_ticket);
+    CHECK_ALL(&core->seats, seat, check_seat);
+    return NULL;
+}

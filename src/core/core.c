@@ -1,0 +1,344 @@
+/* Dispatch: which noun an event belongs to, who is speaking, and what a core that cannot write
+ * refuses. Everything else is in the nouns' own files. */
+#include "core/core.h"
+
+#include "core/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* If two ticks are further apart than this, we were not running: the loop ticks ten times a second.
+ */
+enum { GAP_MS = 1000, RESUME_MAX_MS = 10 * 60 * 1000 };
+
+/* ── peers and effects ─────────────────────────────────────────────────────────────────────── */
+
+struct peer *peer_find(const struct core *core, conn_id conn)
+{
+    return map_get(&core->peers, conn);
+}
+
+void peer_bind(struct core *core, conn_id conn, struct peer peer)
+{
+    struct peer *p = xmalloc(sizeof(*p));
+    *p = peer;
+    free(map_put(&core->peers, conn, p));
+}
+
+void peer_unbind(struct core *core, conn_id conn)
+{
+    free(map_remove(&core->peers, conn));
+}
+
+struct effect *effect_add(struct core *core, enum effect_kind kind, conn_id conn)
+{
+    return batch_effect(core->out, kind, conn);
+}
+
+struct effect *note_add(struct core *core, enum note note)
+{
+    struct effect *e = batch_effect(core->out, EFFECT_NOTE, 0);
+    e->note = note;
+    return e;
+}
+
+void effect_close(struct core *core, conn_id conn, const char *why)
+{
+    batch_effect(core->out, EFFECT_CLOSE, conn)->text = str_of(why);
+}
+
+struct str text_keep(struct core *core, struct str s)
+{
+    return arena_str(&core->out->arena, s);
+}
+
+/* ── dispatch ──────────────────────────────────────────────────────────────────────────────── */
+
+/* The server that speaks on the connection, when the id it names (if any) is its own. */
+static struct server *speaking_server(struct core *core, const struct event *event, int32_t id)
+{
+    struct peer *peer = peer_find(core, event->conn);
+    if (!peer || !peer->server || peer->challenging)
+        return NULL;
+    if (id && peer->server->row.id != id) {
+        core->spoofed++;
+        return NULL;
+    }
+    return peer->server;
+}
+
+static struct chat_server *speaking_chat(struct core *core, const struct event *event)
+{
+    struct peer *peer = peer_find(core, event->conn);
+    if (!peer || !peer->chat || peer->challenging)
+        return NULL;
+    chat_server_heard(core, peer->chat);
+    return peer->chat;
+}
+
+/* Answers a request with a refusal; events that nobody waits for are let go. */
+static void refuse_event(struct core *core, const struct event *event, int err)
+{
+    static const struct {
+        enum event_kind event;
+        enum effect_kind answer;
+    } answers[] = {
+        {EVENT_SERVER_HELLO, EFFECT_SERVER_HELLO}, {EVENT_READY, EFFECT_READY},
+        {EVENT_VALIDATE, EFFECT_VALIDATE},         {EVENT_MATCH_ENDED, EFFECT_MATCH_ENDED},
+        {EVENT_CHAT_HELLO, EFFECT_CHAT_HELLO},     {EVENT_ALLOCATE, EFFECT_ALLOCATED},
+        {EVENT_CANCEL, EFFECT_CANCELLED},
+    };
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+        if (answers[i].event != event->kind)
+            continue;
+        struct effect *e = effect_add(core, answers[i].answer, event->conn);
+        e->err = err;
+        if (event->kind == EVENT_READY)
+            e->lobby = event->ready.lobby;
+        else if (event->kind == EVENT_VALIDATE)
+            e->lobby = event->validate.lobby, e->account = event->validate.account;
+        else if (event->kind == EVENT_MATCH_ENDED)
+            e->lobby = event->match_ended.lobby;
+        else if (event->kind == EVENT_ALLOCATE)
+            e->lobby = event->allocate.lobby;
+        else if (event->kind == EVENT_CANCEL)
+            e->lobby = event->cancel.lobby;
+        struct effect *note = note_add(core, NOTE_REFUSED);
+        note->err = err;
+    }
+}
+
+static void server_event(struct core *core, const struct event *event)
+{
+    int32_t id = 0;
+    if (event->kind == EVENT_READY)
+        id = event->ready.server_id;
+    else if (event->kind == EVENT_MATCH_ENDED)
+        id = event->match_ended.server_id;
+    else if (event->kind == EVENT_PLAYER_LEFT)
+        id = event->player_left.server_id;
+    bool named = event->kind == EVENT_READY || event->kind == EVENT_MATCH_ENDED ||
+                 event->kind == EVENT_PLAYER_LEFT;
+    struct server *server = speaking_server(core, event, named && id == 0 ? -1 : id);
+    if (!server) {
+        refuse_event(core, event, ERR_NOT_REGISTERED);
+        return;
+    }
+    switch (event->kind) {
+    case EVENT_ALLOCATE_ACK:
+        session_ack(core, server, event->allocate_ack.success, event->allocate_ack.lobby);
+        break;
+    case EVENT_READY:
+        session_ready(core, server, &event->ready);
+        break;
+    case EVENT_CANCEL_ACK:
+        session_cancel_ack(core, server, event->cancel_ack.lobby);
+        break;
+    case EVENT_VALIDATE:
+        seat_validate(core, server, &event->validate);
+        break;
+    case EVENT_MATCH_ENDED:
+        session_match_ended(core, server, event->match_ended.lobby);
+        break;
+    case EVENT_PLAYER_LEFT:
+        seat_left(core, server, event->player_left.lobby, event->player_left.account);
+        break;
+    case EVENT_DRAIN:
+        server_drain(core, server, event->drain.on);
+        effect_add(core, EFFECT_DRAIN_ACK, event->conn)->on = event->drain.on;
+        break;
+    default:
+        break; /* DRAIN_ACK: nothing is owed any more, and nothing was kept of it */
+    }
+}
+
+static void chat_event(struct core *core, const struct event *event)
+{
+    struct chat_server *chat = speaking_chat(core, event);
+    if (!chat)
+        refuse_event(core, event, ERR_INTERNAL);
+    else if (event->kind == EVENT_ALLOCATE)
+        ticket_allocate(core, chat, event->conn, &event->allocate);
+    else
+        ticket_cancel(core, chat, event->conn, event->cancel.lobby);
+}
+
+static void gone(struct core *core, conn_id conn)
+{
+    struct peer *peer = peer_find(core, conn);
+    if (!peer)
+        return;
+    if (peer->challenging) {
+        if (peer->server) {
+            peer->server->challenge.conn = 0;
+            deadline_clear(core, &peer->server->challenged);
+        } else {
+            peer->chat->challenge.conn = 0;
+            deadline_clear(core, &peer->chat->challenged);
+        }
+        peer_unbind(core, conn);
+    } else if (peer->server) {
+        server_gone(core, peer->server);
+    } else {
+        chat_server_gone(core, peer->chat);
+    }
+}
+
+static void pong(struct core *core, conn_id conn)
+{
+    struct peer *peer = peer_find(core, conn);
+    if (!peer || peer->challenging)
+        return;
+    if (peer->server)
+        server_alive(core, peer->server);
+    else
+        chat_server_alive(core, peer->chat);
+}
+
+static void operator_drain(struct core *core, const struct event *event)
+{
+    struct server *server =
+        map_get(&core->servers, (uint64_t)(int64_t)event->operator_drain.server_id);
+    if (!server)
+        return;
+    server_drain(core, server, event->operator_drain.on);
+    if (server->conn)
+        effect_add(core, EFFECT_DRAIN, server->conn)->on = event->operator_drain.on;
+}
+
+/* Commits work again. What was said meanwhile by peers who wait for no answer was let go, so ask.
+ */
+static void store_up(struct core *core)
+{
+    core->read_only = false;
+    size_t at = 0;
+    struct server *server = NULL;
+    while ((server = map_next(&core->servers, &at))) {
+        if (!server->conn || !server->listed)
+            continue;
+        effect_add(core, EFFECT_LIST_ASK, server->conn);
+        server_settle(core, server);
+    }
+}
+
+/* Time in which this process did not run counts for no peer's silence. */
+static void notice_gap(struct core *core)
+{
+    int64_t gap_ms = core->last_tick_ms ? core->now.core_ms - core->last_tick_ms : 0;
+    core->last_tick_ms = core->now.core_ms;
+    if (gap_ms <= GAP_MS)
+        return;
+    core->asleep_ms += gap_ms;
+    note_add(core, NOTE_STOPPED)->wall_ms = gap_ms;
+}
+
+/* What may happen while nothing can be stored: all of it soft. */
+static bool is_soft(enum event_kind kind)
+{
+    switch (kind) {
+    case EVENT_TICK:
+    case EVENT_HEARTBEAT:
+    case EVENT_CHAT_HEARTBEAT:
+    case EVENT_PONG:
+    case EVENT_GONE:
+    case EVENT_DRAIN_ACK:
+    case EVENT_STORE_DOWN:
+    case EVENT_STORE_UP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void core_step(struct core *core, const struct event *event, struct instant now,
+               struct batch *batch)
+{
+    if (now.core_ms > core->now.core_ms)
+        core->now.core_ms = now.core_ms; /* core time never goes back */
+    core->now.wall_ms = now.wall_ms;
+    core->out = batch;
+    if (core->read_only && !is_soft(event->kind)) {
+        refuse_event(core, event, ERR_INTERNAL);
+        core->out = NULL;
+        return;
+    }
+    switch (event->kind) {
+    case EVENT_TICK:
+        notice_gap(core);
+        if (!core->read_only)
+            deadlines_run(core);
+        break;
+    case EVENT_SERVER_HELLO:
+        server_hello(core, event->conn, &event->server_hello);
+        break;
+    case EVENT_HEARTBEAT:
+        server_heartbeat(core, event->conn, &event->heartbeat);
+        break;
+    case EVENT_MATCH_LIST:
+        server_match_list(core, event->conn, &event->match_list);
+        break;
+    case EVENT_ALLOCATE_ACK:
+    case EVENT_READY:
+    case EVENT_CANCEL_ACK:
+    case EVENT_VALIDATE:
+    case EVENT_MATCH_ENDED:
+    case EVENT_PLAYER_LEFT:
+    case EVENT_DRAIN:
+    case EVENT_DRAIN_ACK:
+        server_event(core, event);
+        break;
+    case EVENT_CHAT_HELLO:
+        chat_server_hello(core, event->conn, &event->chat_hello);
+        break;
+    case EVENT_CHAT_HEARTBEAT:
+        chat_server_heartbeat(core, event->conn);
+        break;
+    case EVENT_ALLOCATE:
+    case EVENT_CANCEL:
+        chat_event(core, event);
+        break;
+    case EVENT_PONG:
+        pong(core, event->conn);
+        break;
+    case EVENT_GONE:
+        gone(core, event->conn);
+        break;
+    case EVENT_OPERATOR_DRAIN:
+        operator_drain(core, event);
+        break;
+    case EVENT_STORE_DOWN:
+        core->read_only = true;
+        break;
+    case EVENT_STORE_UP:
+        store_up(core);
+        break;
+    case EVENT_KINDS:
+        break;
+    }
+    core->out = NULL;
+}
+
+void core_count(const struct core *core, struct core_counts *ret)
+{
+    *ret = (struct core_counts){
+        .tickets_open = core->tickets_open,
+        .tickets_kept = core->tickets_finished,
+        .chat_servers = (int32_t)core->chat_servers.len,
+    };
+    size_t at = 0;
+    struct server *server = NULL;
+    while ((server = map_next(&core->servers, &at))) {
+        ret->servers[server_status(server)]++;
+        ret->sessions_open += server->open;
+    }
+}
+
+int64_t core_resume_ms(int64_t stored_core_ms, int64_t stored_wall_ms, int64_t wall_ms)
+{
+    int64_t away_ms = wall_ms - stored_wall_ms;
+    if (away_ms < 0)
+        away_ms = 0;
+    if (away_ms > RESUME_MAX_MS)
+        away_ms = RESUME_MAX_MS;
+    return stored_core_ms + away_ms;
+}

@@ -1,0 +1,89 @@
+#include "base/plant.h"
+#include "core/state.h"
+
+bool deadline_before(const struct heap_node *a, const struct heap_node *b)
+{
+    return container_of(a, struct deadline, node)->at_ms <
+           container_of(b, struct deadline, node)->at_ms;
+}
+
+bool deadline_is_set(const struct deadline *d)
+{
+    return heap_has(&d->node);
+}
+
+int64_t deadline_now(const struct core *core, enum deadline_clock clock)
+{
+    if (PLANTED(wall_clock_liveness) && clock == DEADLINE_AWAKE)
+        return core->now.wall_ms;
+    return clock == DEADLINE_CORE ? core->now.core_ms : core->now.core_ms - core->asleep_ms;
+}
+
+void deadline_set(struct core *core, struct deadline *d, enum deadline_clock clock, int64_t at_ms)
+{
+    assert(!deadline_is_set(d) || d->clock == clock);
+    d->clock = (uint8_t)clock;
+    d->at_ms = at_ms;
+    heap_update(&core->deadlines[clock], &d->node);
+}
+
+void deadline_clear(struct core *core, struct deadline *d)
+{
+    if (deadline_is_set(d))
+        heap_remove(&core->deadlines[d->clock], &d->node);
+}
+
+static void fire(struct core *core, struct deadline *d)
+{
+    enum deadline_kind kind = (enum deadline_kind)d->kind;
+    switch (kind) {
+    case DEADLINE_SERVER_SILENT:
+        server_deadline(core, container_of(d, struct server, silent), kind);
+        break;
+    case DEADLINE_SERVER_LIST:
+        server_deadline(core, container_of(d, struct server, list), kind);
+        break;
+    case DEADLINE_SERVER_CHALLENGE:
+        server_deadline(core, container_of(d, struct server, challenged), kind);
+        break;
+    case DEADLINE_SERVER_BACKOFF:
+        server_deadline(core, container_of(d, struct server, backoff), kind);
+        break;
+    case DEADLINE_SERVER_FORGET:
+        server_deadline(core, container_of(d, struct server, forget), kind);
+        break;
+    case DEADLINE_CHAT_SILENT:
+        chat_server_deadline(core, container_of(d, struct chat_server, silent), kind);
+        break;
+    case DEADLINE_CHAT_CHALLENGE:
+        chat_server_deadline(core, container_of(d, struct chat_server, challenged), kind);
+        break;
+    case DEADLINE_CHAT_FORGET:
+        chat_server_deadline(core, container_of(d, struct chat_server, forget), kind);
+        break;
+    case DEADLINE_SESSION:
+        session_deadline(core, container_of(d, struct session, deadline), kind);
+        break;
+    case DEADLINE_SESSION_REPLY:
+        session_deadline(core, container_of(d, struct session, reply), kind);
+        break;
+    case DEADLINE_TICKET:
+        ticket_deadline(core, container_of(d, struct ticket, deadline));
+        break;
+    }
+}
+
+void deadlines_run(struct core *core)
+{
+    for (int clock = 0; clock < DEADLINE_CLOCKS; clock++) {
+        struct heap *heap = &core->deadlines[clock];
+        int64_t now_ms = deadline_now(core, (enum deadline_clock)clock);
+        for (struct heap_node *n = heap_top(heap); n; n = heap_top(heap)) {
+            struct deadline *d = container_of(n, struct deadline, node);
+            if (d->at_ms > now_ms)
+                break;
+            heap_remove(heap, n);
+            fire(core, d);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/* Fleets and regions: the configuration owns them, the store keeps only name → id. */
+#include "core/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const default_regions[] = {"USE", "USW", "EU", "SG", "MY", "PH",
+                                              "TH",  "ID",  "VN", "RU", "KR", "AU",
+                                              "LAT", "DX",  "CN", "BR", "TR"};
+
+void core_config_default(struct core_config *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    for (size_t i = 0; i < sizeof(default_regions) / sizeof(*default_regions); i++)
+        (void)str_copy(ret->regions[i].name, sizeof(ret->regions[i].name),
+                       str_of(default_regions[i]));
+    (void)str_copy(ret->fleets[0].name, sizeof(ret->fleets[0].name), STR("default"));
+    ret->n_fleets = 1;
+    ret->timeouts = (struct core_timeouts){
+        .ack_ms = 5 * 1000,
+        .ready_ms = 10 * 1000,
+        .ticket_ms = 30 * 1000,
+        .heartbeat_ms = 30 * 1000,
+        .chat_ms = 90 * 1000,
+        .challenge_ms = 1000,
+        .list_ms = 2000,
+        .lost_ms = 10 * 60 * 1000,
+        .session_ms = 6 * 60 * 60 * 1000,
+        .token_ms = 120 * 1000,
+        .keep_ms = 30 * 60 * 1000,
+        .forget_ms = 60 * 60 * 1000,
+        .cancel_repeat_ms = 10 * 1000,
+        .backoff_first_ms = 10 * 1000,
+        .backoff_max_ms = 5 * 60 * 1000,
+        .zero_report_ms = 150 * 1000,
+    };
+    ret->limits = (struct core_limits){
+        .tickets_open = 100 * 1000,
+        .tickets_kept = 1000 * 1000,
+        .servers = 200 * 1000,
+        .chat_servers = 10 * 1000,
+    };
+}
+
+bool region_configured(const struct core *core, int8_t code)
+{
+    return code >= 0 && code < REGION_CODES && code != REGION_AUTO &&
+           core->config.regions[code].name[0] != '\0';
+}
+
+struct fleet *fleet_find(const struct core *core, int64_t id)
+{
+    return map_get(&core->fleets, (uint64_t)id);
+}
+
+struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
+{
+    struct fleet *fleet = xcalloc(1, sizeof(*fleet));
+    fleet->object.kind = ROW_fleet;
+    fleet->row = *row;
+    for (int i = 0; i < REGION_CODES; i++)
+        heap_init(&fleet->groups[i].placeable, placement_better);
+    for (size_t i = 0; i < core->config.n_fleets; i++) {
+        if (strcmp(core->config.fleets[i].name, row->name) == 0)
+            fleet->config = &core->config.fleets[i];
+    }
+    map_put(&core->fleets, (uint64_t)row->id, fleet);
+    return fleet;
+}
+
+struct fleet *fleet_named(struct core *core, const char *name)
+{
+    size_t at = 0;
+    struct fleet *fleet = NULL;
+    while ((fleet = map_next(&core->fleets, &at))) {
+        if (strcmp(fleet->row.name, name) == 0)
+            return fleet;
+    }
+    struct row_fleet row = {.id = object_new_id(core, ROW_fleet)};
+    (void)str_copy(row.name, sizeof(row.name), str_of(name));
+    fleet = fleet_load_row(core, &row);
+    object_touch(core, &fleet->object);
+    return fleet;
+}
+
+void fleet_free(struct fleet *fleet)
+{
+    for (int i = 0; i < REGION_CODES; i++)
+        heap_done(&fleet->groups[i].placeable);
+    free(fleet);
+}

@@ -1,0 +1,269 @@
+/* A core's beginning and end: made empty, filled from stored rows, taken over from one whose last
+ * changes could not be stored, freed. */
+#include "core/state.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct core *core_new(const struct core_config *config, const uint8_t secret[CORE_SECRET_SIZE])
+{
+    if (sodium_init() < 0)
+        abort();
+    struct core *core = xcalloc(1, sizeof(*core));
+    core->config = *config;
+    memcpy(core->secret, secret, CORE_SECRET_SIZE);
+    list_init(&core->dirty);
+    list_init(&core->finished);
+    list_init(&core->events_sent);
+    for (int i = 0; i < DEADLINE_CLOCKS; i++)
+        heap_init(&core->deadlines[i], deadline_before);
+    for (int kind = 0; kind < ROW_KINDS; kind++) {
+        core->counters[kind] = (struct object){.kind = ROW_counter};
+        core->counter_rows[kind] = (struct row_counter){.id = kind, .next = 1};
+        core->next_id[kind] = 1;
+    }
+    return core;
+}
+
+static void free_all(struct map *m)
+{
+    size_t at = 0;
+    void *value = NULL;
+    while ((value = map_next(m, &at)))
+        free(value);
+    map_done(m);
+}
+
+static void free_gone(struct core *core)
+{
+    LIST_EACH(&core->dirty, object, struct object, dirty)
+    {
+        if (object->gone)
+            free(object);
+    }
+}
+
+void core_free(struct core *core)
+{
+    if (!core)
+        return;
+    free_gone(core);
+    size_t at = 0;
+    struct fleet *fleet = NULL;
+    while ((fleet = map_next(&core->fleets, &at)))
+        fleet_free(fleet);
+    map_done(&core->fleets);
+    free_all(&core->peers);
+    free_all(&core->staged);
+    free_all(&core->servers);
+    free_all(&core->chat_servers);
+    free_all(&core->sessions);
+    free_all(&core->seats);
+    free_all(&core->tickets);
+    map_done(&core->servers_by_endpoint);
+    map_done(&core->chat_servers_by_name);
+    map_done(&core->sessions_here);
+    map_done(&core->sessions_by_lobby);
+    map_done(&core->seats_by_player);
+    map_done(&core->tickets_by_key);
+    for (int i = 0; i < DEADLINE_CLOCKS; i++)
+        heap_done(&core->deadlines[i]);
+    sodium_memzero(core->secret, sizeof(core->secret));
+    free(core);
+}
+
+/* ── loading ───────────────────────────────────────────────────────────────────────────────── */
+
+/* Rows arrive in the order they were written, which need not be the order they depend on each
+ * other: they are staged by (kind, id), the last one counts, and objects are made when all have
+ * come. */
+int core_load(struct core *core, const struct change *change)
+{
+    if (change->kind >= ROW_KINDS || change->id < 0 || change->id >= (int64_t)1 << 56)
+        return ERR_FORMAT;
+    uint64_t key = (uint64_t)change->id << 4 | change->kind;
+    if (change->gone) {
+        free(map_remove(&core->staged, key));
+        return 0;
+    }
+    struct change *staged = map_get(&core->staged, key);
+    if (!staged) {
+        staged = xmalloc(sizeof(*staged));
+        map_put(&core->staged, key, staged);
+    }
+    *staged = *change;
+    return 0;
+}
+
+static int make(struct core *core, const struct change *c)
+{
+    switch (c->kind) {
+    case ROW_counter:
+        if (c->counter.id < 0 || c->counter.id >= ROW_KINDS)
+            return ERR_FORMAT;
+        core->counter_rows[c->counter.id] = c->counter;
+        core->next_id[c->counter.id] = c->counter.next;
+        return 0;
+    case ROW_fleet: {
+        struct fleet *fleet = fleet_load_row(core, &c->fleet);
+        fleet->object.stored = true;
+        return 0;
+    }
+    case ROW_chat_server:
+        return chat_server_load_row(core, &c->chat_server) ? 0 : ERR_FORMAT;
+    case ROW_server:
+        return server_load_row(core, &c->server) ? 0 : ERR_FORMAT;
+    case ROW_session:
+        return session_load_row(core, &c->session);
+    case ROW_seat:
+        return seat_load_row(core, &c->seat);
+    case ROW_ticket:
+        return ticket_load_row(core, &c->ticket) ? 0 : ERR_FORMAT;
+    case ROW_KINDS:
+        break;
+    }
+    return ERR_FORMAT;
+}
+
+static int by_kind_and_id(const void *a, const void *b)
+{
+    const struct change *x = *(const struct change *const *)a;
+    const struct change *y = *(const struct change *const *)b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* In the order of rows.def, which is the order of dependence, and by id: so that a core does not
+ * depend on which store it was loaded from. */
+static int make_all(struct core *core)
+{
+    size_t n = core->staged.len;
+    const struct change **sorted = xmalloc(n * sizeof(*sorted));
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = map_next(&core->staged, &at);
+    qsort(sorted, n, sizeof(*sorted), by_kind_and_id);
+    int err = 0;
+    for (size_t i = 0; i < n && !err; i++)
+        err = make(core, sorted[i]);
+    free(sorted);
+    free_all(&core->staged);
+    return err;
+}
+
+int core_loaded(struct core *core, int64_t seq, struct instant now)
+{
+    core->seq = seq;
+    core->now = now;
+    int err = make_all(core);
+    size_t at = 0;
+    struct server *server = NULL;
+    while (!err && (server = map_next(&core->servers, &at)))
+        server_loaded(core, server);
+    at = 0;
+    struct session *session = NULL;
+    while (!err && (session = map_next(&core->sessions, &at)))
+        session_loaded(core, session);
+    at = 0;
+    struct ticket *ticket = NULL;
+    while (!err && (ticket = map_next(&core->tickets, &at)))
+        err = ticket_loaded(core, ticket);
+    at = 0;
+    struct chat_server *chat = NULL;
+    while (!err && (chat = map_next(&core->chat_servers, &at)))
+        chat_server_loaded(core, chat);
+    return err;
+}
+
+/* ── taking over ───────────────────────────────────────────────────────────────────────────── */
+
+static void refuse_lost(struct core *fresh, const struct effect *lost)
+{
+    if (lost->kind == EFFECT_ALLOCATED) {
+        struct peer *peer = peer_find(fresh, lost->conn);
+        uint64_t key = peer && peer->chat ? map_pair((int32_t)peer->chat->row.id, lost->lobby) : 0;
+        struct ticket *ticket = key ? map_get(&fresh->tickets_by_key, key) : NULL;
+        if (ticket && ticket->row.state == TICKET_OPEN) {
+            ticket->asker = lost->conn; /* still open: it will be answered, once */
+            return;
+        }
+    }
+    struct effect *e = effect_add(fresh, lost->kind, lost->conn);
+    e->err = ERR_INTERNAL;
+    e->lobby = lost->lobby;
+    e->account = lost->account;
+}
+
+/* Requests that wait for an answer in the old core. */
+static void take_over_tickets(struct core *fresh, const struct core *old)
+{
+    size_t at = 0;
+    struct ticket *ticket = NULL;
+    while ((ticket = map_next(&old->tickets, &at))) {
+        if (!ticket->asker)
+            continue;
+        struct ticket *same = ticket_find(fresh, ticket->row.id);
+        if (same && same->row.state == TICKET_OPEN)
+            same->asker = ticket->asker;
+        else
+            ticket_refuse(fresh, ticket->asker, ticket->row.lobby, ERR_INTERNAL);
+    }
+}
+
+/* Connections of objects that were never stored, and hellos that were still undecided. */
+static void refuse_unknown_peers(struct core *fresh, const struct core *old)
+{
+    size_t at = 0;
+    struct server *server = NULL;
+    while ((server = map_next(&old->servers, &at))) {
+        if (server->challenge.conn)
+            effect_add(fresh, EFFECT_SERVER_HELLO, server->challenge.conn)->err = ERR_INTERNAL;
+        if (server->conn && !peer_find(fresh, server->conn))
+            effect_close(fresh, server->conn, err_sentence(ERR_INTERNAL));
+    }
+    at = 0;
+    struct chat_server *chat = NULL;
+    while ((chat = map_next(&old->chat_servers, &at))) {
+        if (chat->challenge.conn)
+            effect_add(fresh, EFFECT_CHAT_HELLO, chat->challenge.conn)->err = ERR_INTERNAL;
+        if (chat->conn && !peer_find(fresh, chat->conn))
+            effect_close(fresh, chat->conn, err_sentence(ERR_INTERNAL));
+    }
+}
+
+void core_take_over(struct core *fresh, struct core *old, const struct effects *const lost[],
+                    size_t n_lost, struct batch *batch, struct instant now)
+{
+    fresh->now = now;
+    fresh->out = batch;
+    fresh->asleep_ms = old->asleep_ms;
+    fresh->last_tick_ms = old->last_tick_ms;
+    fresh->read_only = old->read_only;
+    fresh->spoofed = old->spoofed;
+    size_t at = 0;
+    struct server *server = NULL;
+    while ((server = map_next(&fresh->servers, &at))) {
+        const struct server *same = map_get(&old->servers, (uint64_t)server->row.id);
+        if (same)
+            server_take_over(fresh, server, same);
+    }
+    at = 0;
+    struct chat_server *chat = NULL;
+    while ((chat = map_next(&fresh->chat_servers, &at))) {
+        const struct chat_server *same = map_get(&old->chat_servers, (uint64_t)chat->row.id);
+        if (same)
+            chat_server_take_over(fresh, chat, same);
+    }
+    take_over_tickets(fresh, old);
+    for (size_t i = 0; i < n_lost; i++) {
+        for (size_t k = 0; k < lost[i]->len; k++) {
+            if (effect_is_answer(lost[i]->items[k].kind))
+                refuse_lost(fresh, &lost[i]->items[k]);
+        }
+    }
+    refuse_unknown_peers(fresh, old);
+    fresh->out = NULL;
+    core_free(old);
+}

@@ -1,0 +1,86 @@
+/* Dirty tracking. An object changed many times between two seals is written once, as it is at the
+ * seal; one that came and went in between is never written at all. */
+#include "core/state.h"
+
+#include <stdlib.h>
+
+void object_touch(struct core *core, struct object *o)
+{
+    if (!link_in_list(&o->dirty))
+        list_append(&core->dirty, &o->dirty);
+}
+
+void object_delete(struct core *core, struct object *o)
+{
+    o->gone = true;
+    object_touch(core, o);
+}
+
+void *object_row(struct object *o)
+{
+    switch (o->kind) {
+#define ROW_OF(kind_, type_)                                                                       \
+    case ROW_##kind_:                                                                              \
+        return &container_of(o, struct type_, object)->row;
+        ROW_OF(fleet, fleet)
+        ROW_OF(chat_server, chat_server)
+        ROW_OF(server, server)
+        ROW_OF(session, session)
+        ROW_OF(seat, seat)
+        ROW_OF(ticket, ticket)
+#undef ROW_OF
+    case ROW_counter:
+    case ROW_KINDS:
+        break;
+    }
+    abort();
+}
+
+/* Few ids at a time where they are visible and dense, many where they are taken fast. */
+static int64_t block_of(enum row_kind kind)
+{
+    bool fast = kind == ROW_session || kind == ROW_seat || kind == ROW_ticket;
+    return fast ? 4096 : 1;
+}
+
+int64_t object_new_id(struct core *core, enum row_kind kind)
+{
+    int64_t id = core->next_id[kind]++;
+    struct row_counter *row = &core->counter_rows[kind];
+    if (core->next_id[kind] > row->next) {
+        row->next = core->next_id[kind] - 1 + block_of(kind);
+        object_touch(core, &core->counters[kind]);
+    }
+    return id;
+}
+
+static void encode_and_free(struct core *core, struct object *o, struct buf *out)
+{
+    bool counter = o->kind == ROW_counter;
+    void *row = counter ? &core->counter_rows[o - core->counters] : object_row(o);
+    if (!o->gone) {
+        if (o->kind == ROW_ticket)
+            ticket_keep_tries(container_of(o, struct ticket, object));
+        change_encode_row(out, o->kind, row);
+        o->stored = true;
+        return;
+    }
+    if (o->stored)
+        change_encode_gone(out, o->kind, *(const int64_t *)row);
+    free(o); /* the object is the first member of every durable struct */
+}
+
+void core_seal(struct core *core, struct batch *batch)
+{
+    sessions_events_left(core);
+    while (!list_empty(&core->dirty)) {
+        struct object *o = container_of(list_first(&core->dirty), struct object, dirty);
+        list_remove(&o->dirty);
+        encode_and_free(core, o, &batch->changes);
+    }
+    if (batch->changes.len > 0)
+        core->seq++;
+    batch->seq = core->seq;
+    batch->core_ms = core->now.core_ms;
+    batch->wall_ms = core->now.wall_ms;
+}

@@ -1,0 +1,82 @@
+/* Placement: which server is best. Candidates of one fleet and region stand in a heap by score, so
+ * a choice costs O(log n) whatever the size of the fleet. A server is taken out of the heap for as
+ * long as something rules it out, and counted under that reason instead. */
+#include "core/state.h"
+
+double placement_score(const struct server *server)
+{
+    double load = (double)server_load(server) / (double)server->row.max_sessions;
+    return 100.0 - 50.0 * load - 0.2 * (double)server->cpu_percent -
+           0.1 * (double)server->memory_percent;
+}
+
+bool placement_better(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct server *x = container_of(a, struct server, place);
+    const struct server *y = container_of(b, struct server, place);
+    if (x->score != y->score)
+        return x->score > y->score;
+    if (x->idle_since_core_ms != y->idle_since_core_ms)
+        return x->idle_since_core_ms < y->idle_since_core_ms;
+    return x->row.id < y->row.id;
+}
+
+static bool was_tried(const struct ticket *ticket, const struct server *server)
+{
+    for (int i = 0; i < ticket->n_tries; i++) {
+        if (ticket->tries[i].server == server->row.id)
+            return true;
+    }
+    return false;
+}
+
+/* One lobby id stands for one match on a server, whoever owns it: an ACK carries nothing else. That
+ * includes a cancelled attempt until its server has said that it is gone. */
+static bool is_candidate(const struct core *core, const struct ticket *ticket,
+                         const struct server *server)
+{
+    return !was_tried(ticket, server) && !session_here(core, server, ticket->row.lobby);
+}
+
+/* Best candidate of one group. The few better ones that this ticket may not have are taken out
+ * while looking and put back. */
+static struct server *best_of(struct core *core, struct group *group, const struct ticket *ticket)
+{
+    struct server *aside[64];
+    size_t n = 0;
+    struct server *best = NULL;
+    while (!best && n < sizeof(aside) / sizeof(*aside)) {
+        struct heap_node *top = heap_top(&group->placeable);
+        if (!top)
+            break;
+        struct server *server = container_of(top, struct server, place);
+        if (is_candidate(core, ticket, server)) {
+            best = server;
+            break;
+        }
+        heap_remove(&group->placeable, top);
+        aside[n++] = server;
+    }
+    while (n > 0)
+        heap_update(&group->placeable, &aside[--n]->place);
+    return best;
+}
+
+struct server *placement_choose(struct core *core, struct ticket *ticket)
+{
+    struct fleet *fleet = ticket->chat->fleet;
+    struct server *best = NULL;
+    for (int r = 0; r < PASSED_REASONS; r++)
+        ticket->passed[r] = 0;
+    for (int8_t code = 0; code < REGION_CODES; code++) {
+        if (!is_bit((uint64_t)ticket->row.regions, code))
+            continue;
+        struct group *group = &fleet->groups[code];
+        for (int r = 0; r < PASSED_REASONS; r++)
+            ticket->passed[r] += group->count[r];
+        struct server *server = best_of(core, group, ticket);
+        if (server && (!best || placement_better(&server->place, &best->place)))
+            best = server;
+    }
+    return best;
+}

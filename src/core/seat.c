@@ -1,0 +1,141 @@
+/* Seats: one player's place in a session. A validated token takes one; a player has one per fleet,
+ * so taking a new one moves him in the same step. A seat that was left stays on the session's list:
+ * whoever was admitted once is admitted again while the match is open. */
+#include "core/state.h"
+
+#include <string.h>
+
+static struct seat *seat_of(const struct session *session, int32_t account)
+{
+    LIST_EACH(&session->seats, seat, struct seat, in_session)
+    {
+        if (seat->row.account == account)
+            return seat;
+    }
+    return NULL;
+}
+
+static uint64_t player_key(const struct seat *seat)
+{
+    return map_pair(seat->row.fleet, seat->row.account);
+}
+
+static struct seat *seat_add(struct core *core, const struct row_seat *row, struct session *session)
+{
+    struct seat *seat = xcalloc(1, sizeof(*seat));
+    seat->object.kind = ROW_seat;
+    seat->row = *row;
+    seat->session = session;
+    list_append(&session->seats, &seat->in_session);
+    session->admitted++;
+    map_put(&core->seats, (uint64_t)row->id, seat);
+    return seat;
+}
+
+static void leave(struct core *core, struct seat *seat)
+{
+    if (seat->row.state != SEAT_TAKEN)
+        return;
+    seat->row.state = SEAT_LEFT;
+    seat->session->seated--;
+    map_remove(&core->seats_by_player, player_key(seat));
+    object_touch(core, &seat->object);
+}
+
+static void sit(struct core *core, struct seat *seat)
+{
+    if (seat->row.state == SEAT_TAKEN)
+        return;
+    struct seat *old = map_get(&core->seats_by_player, player_key(seat));
+    if (old) {
+        leave(core, old);
+    }
+    if (old && old->session->server->conn) {
+        struct effect *kick = effect_add(core, EFFECT_KICK, old->session->server->conn);
+        kick->lobby = old->session->row.lobby;
+        kick->account = old->row.account;
+        kick->text = STR("Joined another match");
+    }
+    seat->row.state = SEAT_TAKEN;
+    seat->session->seated++;
+    map_put(&core->seats_by_player, player_key(seat), seat);
+    object_touch(core, &seat->object);
+}
+
+static int admit(struct core *core, struct session *session,
+                 const struct chat_sv_validate_token *validate)
+{
+    bool open = session && session->row.state == SESSION_OPEN;
+    if (!token_matches(core, open ? &session->row : NULL, validate->match_token))
+        return ERR_INVALID_MATCH_TOKEN;
+
+    struct seat *seat = seat_of(session, validate->account);
+    if (!seat) {
+        if (core->now.core_ms - session->row.created_core_ms > core->config.timeouts.token_ms)
+            return ERR_MATCH_TOKEN_EXPIRED;
+        if (session->admitted >= session->row.player_count)
+            return ERR_NOT_PART_OF_MATCH;
+        struct row_seat row = {
+            .id = object_new_id(core, ROW_seat),
+            .session = session->row.id,
+            .fleet = session->row.fleet,
+            .account = validate->account,
+            .state = SEAT_LEFT,
+        };
+        seat = seat_add(core, &row, session);
+    }
+    sit(core, seat);
+    return 0;
+}
+
+void seat_validate(struct core *core, struct server *server,
+                   const struct chat_sv_validate_token *validate)
+{
+    int err = admit(core, session_here(core, server, validate->lobby), validate);
+    struct effect *e = effect_add(core, EFFECT_VALIDATE, server->conn);
+    e->err = err;
+    e->lobby = validate->lobby;
+    e->account = validate->account;
+}
+
+void seat_left(struct core *core, struct server *server, int32_t lobby, int32_t account)
+{
+    struct session *session = session_here(core, server, lobby);
+    struct seat *seat = session ? seat_of(session, account) : NULL;
+    if (seat)
+        leave(core, seat);
+}
+
+void seat_unlink(struct core *core, struct seat *seat)
+{
+    if (seat->row.state == SEAT_TAKEN) {
+        map_remove(&core->seats_by_player, player_key(seat));
+        seat->session->seated--;
+    }
+    map_remove(&core->seats, (uint64_t)seat->row.id);
+    list_remove(&seat->in_session);
+    seat->session->admitted--;
+}
+
+void seats_release(struct core *core, struct session *session)
+{
+    LIST_EACH(&session->seats, seat, struct seat, in_session)
+    {
+        seat_unlink(core, seat);
+        object_delete(core, &seat->object);
+    }
+}
+
+int seat_load_row(struct core *core, const struct row_seat *row)
+{
+    struct session *session = map_get(&core->sessions, (uint64_t)row->session);
+    if (!session)
+        return ERR_FORMAT;
+    struct seat *seat = seat_add(core, row, session);
+    seat->object.stored = true;
+    if (row->state == SEAT_TAKEN) {
+        session->seated++;
+        map_put(&core->seats_by_player, player_key(seat), seat);
+    }
+    return 0;
+}

@@ -1,0 +1,628 @@
+/* Servers: game servers that register on the server port.
+ *
+ *            hello                silent for heartbeat_ms
+ *   (new) ─────────▶ connected ─────────────────────────────▶ Offline ──forget_ms──▶ (deleted)
+ *                     │    ▲                                      │
+ *        connection   │    │ hello of the same address, then      │
+ *        lost         ▼    │ its match list (or list_ms)          │
+ *                    away ─┴──────────────────────────────────────┘
+ *
+ * Identity is the connection: whoever proved to be server n on connection c is server n as long as
+ * c lives. What a server reports (soft) and what we reserved on it (durable) are two numbers;
+ * placement uses the larger. */
+#include "base/plant.h"
+#include "core/state.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+enum { PORT_MIN = 1024, PORT_MAX = 65535, CAPACITY_MAX = 1000, LIST_FULL = 255 };
+
+/* ── status and place ──────────────────────────────────────────────────────────────────────── */
+
+int32_t server_load(const struct server *server)
+{
+    if (PLANTED(heartbeat_overwrites))
+        return server->reported;
+    return server->reported > server->held ? server->reported : server->held;
+}
+
+enum server_status server_status(const struct server *server)
+{
+    if (server->offline)
+        return SERVER_OFFLINE;
+    if (server->row.draining)
+        return SERVER_DRAINING;
+    return server_load(server) >= server->row.max_sessions ? SERVER_FULL : SERVER_AVAILABLE;
+}
+
+static enum passed_over reason_of(const struct server *server)
+{
+    if (server->offline)
+        return PASSED_OFFLINE;
+    if (!server->conn)
+        return PASSED_AWAY;
+    if (!server->listed)
+        return PASSED_UNLISTED;
+    if (server->row.draining || !server->fleet->config)
+        return PASSED_DRAINING;
+    if (deadline_is_set(&server->backoff))
+        return PASSED_FAILING;
+    if (server_load(server) >= server->row.max_sessions)
+        return PASSED_FULL;
+    return PASSED_NOT;
+}
+
+static struct group *group_of(struct server *server)
+{
+    return &server->fleet->groups[server->row.region];
+}
+
+static void leave_group(struct server *server)
+{
+    if (!server->grouped)
+        return;
+    struct group *group = group_of(server);
+    heap_remove(&group->placeable, &server->place);
+    group->count[server->passed_over]--;
+    server->grouped = false;
+}
+
+void server_refresh(struct core *core, struct server *server)
+{
+    (void)core;
+    struct group *group = group_of(server);
+    if (server->grouped)
+        group->count[server->passed_over]--;
+    server->grouped = true;
+    server->passed_over = reason_of(server);
+    group->count[server->passed_over]++;
+    if (server->passed_over != PASSED_NOT) {
+        heap_remove(&group->placeable, &server->place);
+        return;
+    }
+    server->score = placement_score(server);
+    heap_update(&group->placeable, &server->place);
+}
+
+void server_failed(struct core *core, struct server *server)
+{
+    const struct core_timeouts *t = &core->config.timeouts;
+    int64_t next_ms = server->backoff_ms ? server->backoff_ms * 2 : t->backoff_first_ms;
+    server->backoff_ms = next_ms < t->backoff_max_ms ? next_ms : t->backoff_max_ms;
+    deadline_set(core, &server->backoff, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + server->backoff_ms);
+    note_add(core, NOTE_SERVER_BACKOFF)->server_id = (int32_t)server->row.id;
+    server_refresh(core, server);
+}
+
+void server_succeeded(struct core *core, struct server *server)
+{
+    server->backoff_ms = 0;
+    deadline_clear(core, &server->backoff);
+    server_refresh(core, server);
+}
+
+/* ── hello ─────────────────────────────────────────────────────────────────────────────────── */
+
+static bool is_address(struct str ip)
+{
+    char text[sizeof(((struct row_server *)0)->ip)];
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (!str_copy(text, sizeof(text), ip))
+        return false;
+    if (inet_pton(AF_INET, text, &v4) == 1)
+        return v4.s_addr != INADDR_ANY;
+    return inet_pton(AF_INET6, text, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6);
+}
+
+static int judge_hello(const struct core *core, const struct chat_sv_handshake *hello,
+                       const struct enrolment *enrolment)
+{
+    if (!enrolment)
+        return ERR_INVALID_TOKEN;
+    if (!is_address(hello->ip))
+        return ERR_INVALID_IP;
+    if (hello->port < PORT_MIN || hello->port > PORT_MAX)
+        return ERR_INVALID_PORT;
+    if (!region_configured(core, hello->region) || !is_bit(enrolment->regions, hello->region))
+        return ERR_INVALID_REGION;
+    if (hello->max_concurrent_matches < 1 || hello->max_concurrent_matches > CAPACITY_MAX)
+        return ERR_INVALID_CAPACITY;
+    return 0;
+}
+
+static void refuse_hello(struct core *core, conn_id conn, int err)
+{
+    effect_add(core, EFFECT_SERVER_HELLO, conn)->err = err;
+    note_add(core, NOTE_REFUSED)->err = err;
+}
+
+/* FNV-1a over fleet, address and port: a chain key, compared in full by same_endpoint. */
+static uint64_t endpoint_key(int64_t fleet, struct str ip, int32_t port)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)fleet;
+    for (size_t i = 0; i < ip.len; i++)
+        h = (h ^ (uint8_t)ip.at[i]) * 0x100000001b3u;
+    return (h ^ (uint64_t)port) * 0x100000001b3u;
+}
+
+static uint64_t endpoint_key_of(const struct row_server *row)
+{
+    return endpoint_key(row->fleet, str_of(row->ip), row->port);
+}
+
+static struct server *find_endpoint(const struct core *core, const struct fleet *fleet,
+                                    struct str ip, int32_t port)
+{
+    uint64_t key = endpoint_key(fleet->row.id, ip, port);
+    struct chain_link *n = chain_first(&core->servers_by_endpoint, key);
+    for (; n; n = n->next) {
+        struct server *server = container_of(n, struct server, by_endpoint);
+        if (server->row.fleet == fleet->row.id && server->row.port == port &&
+            str_eq(str_of(server->row.ip), ip))
+            return server;
+    }
+    return NULL;
+}
+
+struct server *server_load_row(struct core *core, const struct row_server *row)
+{
+    struct fleet *fleet = fleet_find(core, row->fleet);
+    if (!fleet || row->region < 0 || row->region >= REGION_CODES || row->max_sessions < 1)
+        return NULL;
+    struct server *server = xcalloc(1, sizeof(*server));
+    server->object.kind = ROW_server;
+    server->row = *row;
+    server->fleet = fleet;
+    server->max_allowed = row->max_sessions;
+    server->idle_since_core_ms = row->registered_core_ms;
+    server->silent.kind = DEADLINE_SERVER_SILENT;
+    server->list.kind = DEADLINE_SERVER_LIST;
+    server->challenged.kind = DEADLINE_SERVER_CHALLENGE;
+    server->backoff.kind = DEADLINE_SERVER_BACKOFF;
+    server->forget.kind = DEADLINE_SERVER_FORGET;
+    list_init(&server->sessions);
+    map_put(&core->servers, (uint64_t)row->id, server);
+    chain_add(&core->servers_by_endpoint, endpoint_key_of(row), &server->by_endpoint);
+    return server;
+}
+
+static struct server *new_server(struct core *core, struct fleet *fleet,
+                                 const struct chat_sv_handshake *hello)
+{
+    struct row_server row = {
+        .id = object_new_id(core, ROW_server),
+        .fleet = (int32_t)fleet->row.id,
+        .port = hello->port,
+        .region = hello->region,
+        .max_sessions = hello->max_concurrent_matches,
+        .registered_core_ms = core->now.core_ms,
+    };
+    (void)str_copy(row.ip, sizeof(row.ip), hello->ip);
+    struct server *server = server_load_row(core, &row);
+    object_touch(core, &server->object);
+    return server;
+}
+
+static void hear(struct core *core, struct server *server)
+{
+    deadline_set(core, &server->silent, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.heartbeat_ms);
+}
+
+static void ask_list(struct core *core, struct server *server)
+{
+    effect_add(core, EFFECT_LIST_ASK, server->conn);
+    deadline_set(core, &server->list, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.list_ms);
+}
+
+/* It may come back larger, smaller or elsewhere. What it already holds stays. */
+static void update_row(struct core *core, struct server *server, int8_t region,
+                       int32_t max_sessions)
+{
+    if (server->row.region != region || server->row.max_sessions != max_sessions) {
+        leave_group(server);
+        server->row.region = region;
+        server->row.max_sessions = max_sessions;
+        object_touch(core, &server->object);
+    }
+    server->max_allowed = max_sessions > server->live ? max_sessions : server->live;
+}
+
+static void adopt(struct core *core, struct server *server, conn_id conn, bool is_new)
+{
+    server->conn = conn;
+    server->offline = false;
+    server->listed = is_new;
+    server->cannot_list = false;
+    server->reported = 0;
+    server->cpu_percent = 0;
+    server->memory_percent = 0;
+    server->shortfalls = 0;
+    server->zeros = 0;
+    deadline_clear(core, &server->forget);
+    hear(core, server);
+    peer_bind(core, conn, (struct peer){.role = PEER_SERVER, .server = server});
+
+    struct effect *e = effect_add(core, EFFECT_SERVER_HELLO, conn);
+    e->server_id = (int32_t)server->row.id;
+    e->wall_ms = core->now.wall_ms;
+    struct effect *note = note_add(core, is_new ? NOTE_SERVER_REGISTERED : NOTE_SERVER_RETURNED);
+    note->server_id = (int32_t)server->row.id;
+    if (!is_new)
+        ask_list(core, server);
+    if (server->row.draining)
+        effect_add(core, EFFECT_DRAIN, conn)->on = true;
+    server_refresh(core, server);
+}
+
+/* The old connection may be a ghost: ask it. Its PONG decides, or its silence. */
+static void challenge(struct core *core, struct server *server, conn_id conn,
+                      const struct chat_sv_handshake *hello)
+{
+    if (server->challenge.conn) {
+        refuse_hello(core, conn, ERR_ALREADY_REGISTERED);
+        return;
+    }
+    server->challenge.conn = conn;
+    server->challenge.region = hello->region;
+    server->challenge.max_sessions = hello->max_concurrent_matches;
+    peer_bind(core, conn,
+              (struct peer){.role = PEER_SERVER, .challenging = true, .server = server});
+    effect_add(core, EFFECT_PING, server->conn);
+    deadline_set(core, &server->challenged, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.challenge_ms);
+}
+
+void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshake *hello)
+{
+    struct enrolment scratch;
+    const struct enrolment *enrolment =
+        enrolment_find(core, hello->server_token, ROLE_SERVER, &scratch);
+    int err = judge_hello(core, hello, enrolment);
+    if (err) {
+        refuse_hello(core, conn, err);
+        return;
+    }
+    struct fleet *fleet = fleet_named(core, enrolment->fleet);
+    struct server *server = find_endpoint(core, fleet, hello->ip, hello->port);
+    if (server && server->conn) {
+        challenge(core, server, conn, hello);
+    } else if (server) {
+        update_row(core, server, hello->region, hello->max_concurrent_matches);
+        adopt(core, server, conn, false);
+    } else if ((int32_t)core->servers.len >= core->config.limits.servers) {
+        refuse_hello(core, conn, ERR_INTERNAL);
+    } else {
+        adopt(core, new_server(core, fleet, hello), conn, true);
+    }
+}
+
+/* ── connection lost, silence ──────────────────────────────────────────────────────────────── */
+
+/* Sessions that were being opened there go to another server; what was said on the connection may
+ * not have arrived. */
+static void let_go(struct core *core, struct server *server)
+{
+    LIST_EACH(&server->sessions, session, struct session, on_server)
+    {
+        session_untold(core, session);
+        if (session->row.state == SESSION_OPENING && !core->read_only)
+            session_failed(core, session, TRY_DROPPED);
+    }
+}
+
+static void drop(struct core *core, struct server *server)
+{
+    peer_unbind(core, server->conn);
+    server->conn = 0;
+    server->listed = false;
+    deadline_clear(core, &server->list);
+    server_refresh(core, server);
+    let_go(core, server);
+}
+
+/* The challenger has won. */
+static void hand_over(struct core *core, struct server *server)
+{
+    conn_id conn = server->challenge.conn;
+    server->challenge.conn = 0;
+    deadline_clear(core, &server->challenged);
+    peer_unbind(core, conn);
+    update_row(core, server, server->challenge.region, server->challenge.max_sessions);
+    adopt(core, server, conn, false);
+}
+
+void server_gone(struct core *core, struct server *server)
+{
+    note_add(core, NOTE_SERVER_DROPPED)->server_id = (int32_t)server->row.id;
+    drop(core, server);
+    if (server->challenge.conn)
+        hand_over(core, server);
+}
+
+void server_alive(struct core *core, struct server *server)
+{
+    if (!server->challenge.conn)
+        return;
+    conn_id conn = server->challenge.conn;
+    server->challenge.conn = 0;
+    deadline_clear(core, &server->challenged);
+    peer_unbind(core, conn);
+    refuse_hello(core, conn, ERR_ALREADY_REGISTERED);
+}
+
+static void challenge_over(struct core *core, struct server *server)
+{
+    effect_close(core, server->conn, "Replaced by a new connection");
+    drop(core, server);
+    hand_over(core, server);
+}
+
+static void silent_too_long(struct core *core, struct server *server)
+{
+    conn_id conn = server->conn;
+    note_add(core, NOTE_SERVER_OFFLINE)->server_id = (int32_t)server->row.id;
+    server->offline = true;
+    if (conn) {
+        effect_close(core, conn, "Silent for too long");
+        drop(core, server);
+    }
+    server_refresh(core, server);
+    let_go(core, server);
+    LIST_EACH(&server->sessions, session, struct session, on_server)
+    {
+        if (session->row.state == SESSION_OPEN)
+            session_lose(core, session);
+    }
+    if (server->challenge.conn)
+        hand_over(core, server);
+    server_maybe_forget(core, server);
+}
+
+void server_maybe_forget(struct core *core, struct server *server)
+{
+    if (server->offline && list_empty(&server->sessions) && !deadline_is_set(&server->forget))
+        deadline_set(core, &server->forget, DEADLINE_CORE,
+                     core->now.core_ms + core->config.timeouts.forget_ms);
+}
+
+void server_unlink(struct core *core, struct server *server)
+{
+    leave_group(server);
+    deadline_clear(core, &server->silent);
+    deadline_clear(core, &server->list);
+    deadline_clear(core, &server->challenged);
+    deadline_clear(core, &server->backoff);
+    deadline_clear(core, &server->forget);
+    map_remove(&core->servers, (uint64_t)server->row.id);
+    chain_remove(&core->servers_by_endpoint, endpoint_key_of(&server->row), &server->by_endpoint);
+}
+
+static void forget(struct core *core, struct server *server)
+{
+    if (!server->offline || !list_empty(&server->sessions))
+        return;
+    note_add(core, NOTE_SERVER_FORGOTTEN)->server_id = (int32_t)server->row.id;
+    server_unlink(core, server);
+    object_delete(core, &server->object);
+}
+
+/* ── match list and heartbeat ──────────────────────────────────────────────────────────────── */
+
+static bool list_has(const struct chat_list *list, int32_t lobby)
+{
+    struct cursor c = cursor_of(list->data, list->len);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (cursor_i32(&c) == lobby)
+            return true;
+    }
+    return false;
+}
+
+/* A connection keeps its order, so what was OPEN here when the list arrives was acknowledged before
+ * the list was made; and a CANCEL not yet sent on this connection cannot have crossed it. A list
+ * that is as long as it can be proves nothing about what is not in it. */
+static void reconcile(struct core *core, struct server *server, const struct chat_list *list)
+{
+    bool whole = list->n < LIST_FULL;
+    LIST_EACH(&server->sessions, session, struct session, on_server)
+    {
+        bool held = list_has(list, session->row.lobby);
+        enum session_state state = (enum session_state)session->row.state;
+        if (held && state == SESSION_LOST)
+            session_back(core, session);
+        else if (!held && whole && (state == SESSION_OPEN || state == SESSION_LOST))
+            session_end(core, session, END_NOT_LISTED);
+        else if (!held && whole && state == SESSION_CANCELLING && !session->told)
+            session_delete(core, session);
+    }
+    struct cursor c = cursor_of(list->data, list->len);
+    for (uint32_t i = 0; i < list->n; i++) {
+        int32_t lobby = cursor_i32(&c);
+        if (session_here(core, server, lobby))
+            continue;
+        struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
+        note->server_id = (int32_t)server->row.id;
+        note->lobby = lobby;
+    }
+}
+
+void server_settle(struct core *core, struct server *server)
+{
+    LIST_EACH(&server->sessions, session, struct session, on_server)
+    {
+        if (!session->told)
+            session_settle(core, session);
+    }
+}
+
+static void listed(struct core *core, struct server *server)
+{
+    bool first = !server->listed;
+    server->listed = true;
+    deadline_clear(core, &server->list);
+    server_refresh(core, server);
+    if (first)
+        server_settle(core, server);
+}
+
+void server_match_list(struct core *core, conn_id conn, const struct chat_sv_match_list *list)
+{
+    struct peer *peer = peer_find(core, conn);
+    if (!peer || !peer->server || peer->challenging || peer->server->row.id != list->server_id) {
+        core->spoofed++;
+        return;
+    }
+    struct server *server = peer->server;
+    server->cannot_list = false;
+    server->shortfalls = 0;
+    server->zeros = 0;
+    reconcile(core, server, &list->lobbies);
+    listed(core, server);
+}
+
+/* Asked and not answered: it does not know the list. Its matches stay as they were. */
+static void list_missing(struct core *core, struct server *server)
+{
+    server->cannot_list = true;
+    if (server->listed)
+        return;
+    LIST_EACH(&server->sessions, session, struct session, on_server)
+    {
+        if (session->row.state == SESSION_LOST)
+            session_back(core, session);
+    }
+    listed(core, server);
+}
+
+/* A server without lists says twice that it has nothing: its older matches are over. */
+static void end_unreported(struct core *core, struct server *server)
+{
+    LIST_EACH(&server->sessions, session, struct session, on_server)
+    {
+        int64_t age_ms = core->now.core_ms - session->row.opened_core_ms;
+        if (session->row.state == SESSION_OPEN && age_ms > core->config.timeouts.zero_report_ms)
+            session_end(core, session, END_NOT_REPORTED);
+    }
+}
+
+/* Fewer matches reported than are open: once may be a heartbeat that crossed an ACK; twice is worth
+ * asking which. Weak evidence closes nothing. */
+static void look_at_shortfall(struct core *core, struct server *server)
+{
+    if (server->reported >= server->open) {
+        server->shortfalls = 0;
+        server->zeros = 0;
+        return;
+    }
+    server->shortfalls++;
+    server->zeros = server->reported == 0 ? server->zeros + 1 : 0;
+    if (server->shortfalls < 2 || core->read_only)
+        return;
+    if (!server->cannot_list) {
+        if (!deadline_is_set(&server->list))
+            ask_list(core, server);
+        return;
+    }
+    if (server->zeros >= 2)
+        end_unreported(core, server);
+    else
+        note_add(core, NOTE_SERVER_SHORTFALL)->server_id = (int32_t)server->row.id;
+}
+
+void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_heartbeat *beat)
+{
+    struct effect *e = batch_immediate(core->out, EFFECT_HEARTBEAT, conn);
+    e->wall_ms = core->now.wall_ms;
+    struct peer *peer = peer_find(core, conn);
+    if (!peer || !peer->server || peer->challenging) {
+        e->err = ERR_DISCONNECTED;
+        return;
+    }
+    struct server *server = peer->server;
+    if (server->row.id != beat->server_id) {
+        e->err = ERR_NOT_REGISTERED;
+        core->spoofed++;
+        return;
+    }
+    server->reported = beat->current_match_count;
+    server->cpu_percent = beat->cpu_percent;
+    server->memory_percent = beat->memory_percent;
+    hear(core, server);
+    server_refresh(core, server);
+    look_at_shortfall(core, server);
+}
+
+/* ── drain ─────────────────────────────────────────────────────────────────────────────────── */
+
+void server_drain(struct core *core, struct server *server, bool on)
+{
+    if (server->row.draining == (on ? 1 : 0))
+        return;
+    server->row.draining = on ? 1 : 0;
+    object_touch(core, &server->object);
+    enum note kind = on ? NOTE_SERVER_DRAINING : NOTE_SERVER_UNDRAINED;
+    note_add(core, kind)->server_id = (int32_t)server->row.id;
+    server_refresh(core, server);
+}
+
+/* ── time, loading ─────────────────────────────────────────────────────────────────────────── */
+
+void server_deadline(struct core *core, struct server *server, enum deadline_kind kind)
+{
+    switch (kind) {
+    case DEADLINE_SERVER_SILENT:
+        silent_too_long(core, server);
+        break;
+    case DEADLINE_SERVER_LIST:
+        list_missing(core, server);
+        break;
+    case DEADLINE_SERVER_CHALLENGE:
+        challenge_over(core, server);
+        break;
+    case DEADLINE_SERVER_BACKOFF:
+        server_refresh(core, server);
+        break;
+    case DEADLINE_SERVER_FORGET:
+        forget(core, server);
+        break;
+    default:
+        assert(false);
+    }
+}
+
+/* After a start nothing is concluded before every server had its full time to speak. */
+void server_loaded(struct core *core, struct server *server)
+{
+    server->object.stored = true;
+    hear(core, server);
+    server_refresh(core, server);
+}
+
+void server_take_over(struct core *core, struct server *fresh, const struct server *old)
+{
+    fresh->conn = old->conn;
+    fresh->listed = old->listed;
+    fresh->cannot_list = old->cannot_list;
+    fresh->reported = old->reported;
+    fresh->cpu_percent = old->cpu_percent;
+    fresh->memory_percent = old->memory_percent;
+    fresh->backoff_ms = old->backoff_ms;
+    fresh->idle_since_core_ms = old->idle_since_core_ms;
+    fresh->max_allowed = fresh->live > old->max_allowed ? fresh->live : old->max_allowed;
+    /* One that was Offline is found to be so again, for what that did may be among the lost. */
+    int64_t awake_ms = deadline_now(core, DEADLINE_AWAKE);
+    deadline_set(core, &fresh->silent, DEADLINE_AWAKE,
+                 deadline_is_set(&old->silent) ? old->silent.at_ms : awake_ms);
+    if (deadline_is_set(&old->list))
+        deadline_set(core, &fresh->list, DEADLINE_AWAKE, old->list.at_ms);
+    if (deadline_is_set(&old->backoff))
+        deadline_set(core, &fresh->backoff, DEADLINE_AWAKE, old->backoff.at_ms);
+    if (fresh->conn)
+        peer_bind(core, fresh->conn, (struct peer){.role = PEER_SERVER, .server = fresh});
+    server_refresh(core, fresh);
+}

@@ -1,0 +1,402 @@
+/* Tickets: one request to be placed. Its key is (chat server, lobby): an open or succeeded key
+ * gives the same answer however often it is asked; a failed or cancelled one opens a new ticket. */
+#include "base/plant.h"
+#include "core/state.h"
+#include "wire/put.h"
+
+#include <string.h>
+
+enum {
+    LOBBY_END = 1 << 30, /* Muster's own lobbies use ids from here on */
+    PLAYERS_MAX = 100,
+    GAME_TYPE_MAX = 10,
+};
+
+static const uint8_t allowed_moves[TICKET_STATES] = {
+    [0] = 1 << TICKET_OPEN,
+    [TICKET_OPEN] = 1 << TICKET_DONE | 1 << TICKET_FAILED | 1 << TICKET_CANCELLED,
+    [TICKET_DONE] = 1 << TICKET_CANCELLED | 1 << TICKET_ENDED |
+                    (PLANTED(late_ack_accepted) ? 1 << TICKET_DONE : 0),
+    [TICKET_FAILED] = PLANTED(late_ack_accepted) ? 1 << TICKET_DONE : 0,
+    [TICKET_CANCELLED] = PLANTED(late_ack_accepted) ? 1 << TICKET_DONE : 0,
+    [TICKET_ENDED] = PLANTED(late_ack_accepted) ? 1 << TICKET_DONE : 0,
+};
+
+static uint64_t key_of(const struct ticket *ticket)
+{
+    return map_pair(ticket->row.chat_server, ticket->row.lobby);
+}
+
+static bool is_final(const struct ticket *ticket)
+{
+    return ticket->row.state >= TICKET_FAILED;
+}
+
+struct ticket *ticket_find(const struct core *core, int64_t id)
+{
+    return map_get(&core->tickets, (uint64_t)id);
+}
+
+/* ── the tries, as they are kept for `why` ─────────────────────────────────────────────────── */
+
+void ticket_keep_tries(struct ticket *ticket)
+{
+    struct buf b = {.data = ticket->row.tries, .cap = sizeof(ticket->row.tries)};
+    put_u8(&b, (uint8_t)ticket->n_tries);
+    for (int i = 0; i < ticket->n_tries; i++) {
+        const struct try *t = &ticket->tries[i];
+        put_i32(&b, t->server);
+        put_i8(&b, t->outcome);
+        put_f32(&b, t->score);
+        put_i32(&b, t->load);
+        put_i32(&b, t->max);
+        put_f32(&b, t->cpu_percent);
+        put_f32(&b, t->memory_percent);
+    }
+    for (int r = 0; r < PASSED_REASONS; r++)
+        put_i32(&b, ticket->passed[r]);
+    assert(b.data == ticket->row.tries); /* it fits, so the buffer never had to grow */
+    ticket->row.tries_len = (uint16_t)b.len;
+}
+
+static int restore_tries(struct ticket *ticket)
+{
+    struct cursor c = cursor_of(ticket->row.tries, ticket->row.tries_len);
+    if (ticket->row.tries_len == 0)
+        return 0;
+    ticket->n_tries = cursor_i8(&c);
+    if (ticket->n_tries < 0 || ticket->n_tries > TICKET_TRIES)
+        return ERR_FORMAT;
+    for (int i = 0; i < ticket->n_tries; i++) {
+        struct try *t = &ticket->tries[i];
+        t->server = cursor_i32(&c);
+        t->outcome = cursor_i8(&c);
+        t->score = cursor_f32(&c, -1e9F, 1e9F);
+        t->load = cursor_i32(&c);
+        t->max = cursor_i32(&c);
+        t->cpu_percent = cursor_f32(&c, 0, 100);
+        t->memory_percent = cursor_f32(&c, 0, 100);
+    }
+    for (int r = 0; r < PASSED_REASONS; r++)
+        ticket->passed[r] = cursor_i32(&c);
+    cursor_end(&c);
+    return cursor_failed(&c) ? ERR_FORMAT : 0;
+}
+
+static void add_try(struct ticket *ticket, const struct server *server)
+{
+    ticket->tries[ticket->n_tries++] = (struct try){
+        .server = (int32_t)server->row.id,
+        .outcome = TRY_PENDING,
+        .score = (float)server->score,
+        .load = server_load(server),
+        .max = server->row.max_sessions,
+        .cpu_percent = server->cpu_percent,
+        .memory_percent = server->memory_percent,
+    };
+}
+
+static void set_outcome(struct ticket *ticket, int outcome)
+{
+    if (ticket->n_tries > 0)
+        ticket->tries[ticket->n_tries - 1].outcome = (int8_t)outcome;
+}
+
+/* ── answers ───────────────────────────────────────────────────────────────────────────────── */
+
+static struct effect *ticket_note(struct core *core, const struct ticket *ticket, enum note kind)
+{
+    struct effect *note = note_add(core, kind);
+    note->ticket = ticket->row.id;
+    note->lobby = ticket->row.lobby;
+    note->session = ticket->row.session;
+    return note;
+}
+
+void ticket_refuse(struct core *core, conn_id conn, int32_t lobby, int err)
+{
+    struct effect *e = effect_add(core, EFFECT_ALLOCATED, conn);
+    e->err = err;
+    e->lobby = lobby;
+    struct effect *note = note_add(core, NOTE_REFUSED);
+    note->lobby = lobby;
+    note->err = err;
+}
+
+static void answer(struct core *core, struct ticket *ticket, conn_id conn)
+{
+    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    if (ticket->row.state != TICKET_DONE || !session) {
+        struct effect *refusal = effect_add(core, EFFECT_ALLOCATED, conn);
+        refusal->err = ticket->row.error ? ticket->row.error : ERR_INVALID_LOBBY;
+        refusal->lobby = ticket->row.lobby;
+        return;
+    }
+    char token[TOKEN_SIZE];
+    struct str text = text_keep(core, token_of(core, &session->row, token));
+    struct str ip = text_keep(core, str_of(session->server->row.ip));
+    struct effect *e = effect_add(core, EFFECT_ALLOCATED, conn);
+    e->lobby = ticket->row.lobby;
+    e->server_id = session->row.server;
+    e->ip = ip;
+    e->port = session->server->row.port;
+    e->token = text;
+    e->wall_ms = ticket->row.answered_wall_ms;
+}
+
+/* Whoever asked on a connection that is still there gets the answer; nobody else is told unasked.
+ */
+static void answer_asker(struct core *core, struct ticket *ticket)
+{
+    if (ticket->asker && ticket->asker == ticket->chat->conn)
+        answer(core, ticket, ticket->asker);
+    ticket->asker = 0;
+}
+
+/* ── moves ─────────────────────────────────────────────────────────────────────────────────── */
+
+static void forget_oldest(struct core *core)
+{
+    while (core->tickets_finished > core->config.limits.tickets_kept) {
+        struct ticket *oldest =
+            container_of(list_first(&core->finished), struct ticket, in_finished);
+        ticket_unlink(core, oldest);
+        object_delete(core, &oldest->object);
+    }
+}
+
+static void move(struct core *core, struct ticket *ticket, enum ticket_state state)
+{
+    assert(allowed_moves[ticket->row.state] & 1 << state);
+    if (ticket->row.state == TICKET_OPEN)
+        core->tickets_open--;
+    if (state == TICKET_OPEN)
+        core->tickets_open++;
+    ticket->row.state = (int8_t)state;
+    if (is_final(ticket)) {
+        ticket->row.deadline_core_ms = core->now.core_ms + core->config.timeouts.keep_ms;
+        deadline_set(core, &ticket->deadline, DEADLINE_CORE, ticket->row.deadline_core_ms);
+        list_append(&core->finished, &ticket->in_finished);
+        core->tickets_finished++;
+    } else if (state == TICKET_DONE) {
+        deadline_clear(core, &ticket->deadline); /* from here on its session has the deadline */
+    }
+    object_touch(core, &ticket->object);
+}
+
+void ticket_done(struct core *core, struct ticket *ticket)
+{
+    set_outcome(ticket, TRY_ACKNOWLEDGED);
+    ticket->row.answered_wall_ms = core->now.wall_ms;
+    move(core, ticket, TICKET_DONE);
+    struct effect *note = ticket_note(core, ticket, NOTE_TICKET_DONE);
+    note->server_id = ticket->tries[ticket->n_tries - 1].server;
+    answer_asker(core, ticket);
+}
+
+static void fail(struct core *core, struct ticket *ticket, int err)
+{
+    ticket->row.error = err;
+    move(core, ticket, TICKET_FAILED);
+    ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
+    answer_asker(core, ticket);
+    forget_oldest(core);
+}
+
+void ticket_ended(struct core *core, struct ticket *ticket)
+{
+    if (ticket->row.state != TICKET_DONE)
+        return;
+    ticket->row.error = ERR_INVALID_LOBBY;
+    move(core, ticket, TICKET_ENDED);
+    forget_oldest(core);
+}
+
+/* Takes the best server that is left and reserves its slot now, not when it has answered. */
+static void try_next(struct core *core, struct ticket *ticket, int err_when_none)
+{
+    struct server *server = ticket->n_tries < TICKET_TRIES ? placement_choose(core, ticket) : NULL;
+    if (!server) {
+        fail(core, ticket, err_when_none);
+        return;
+    }
+    add_try(ticket, server);
+    ticket->row.session = session_new(core, ticket, server)->row.id;
+    object_touch(core, &ticket->object);
+    enum note kind = ticket->n_tries == 1 ? NOTE_TICKET_OPENED : NOTE_TICKET_RETRY;
+    ticket_note(core, ticket, kind)->server_id = (int32_t)server->row.id;
+}
+
+void ticket_next(struct core *core, struct ticket *ticket, int outcome)
+{
+    if (ticket->row.state != TICKET_OPEN)
+        return;
+    set_outcome(ticket, outcome);
+    bool timed_out = outcome == TRY_TIMED_OUT || outcome == TRY_NOT_READY;
+    try_next(core, ticket, timed_out ? ERR_ALLOCATION_TIMEOUT : ERR_NO_SERVERS);
+}
+
+void ticket_deadline(struct core *core, struct ticket *ticket)
+{
+    if (ticket->row.state != TICKET_OPEN) {
+        ticket_unlink(core, ticket);
+        object_delete(core, &ticket->object);
+        return;
+    }
+    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    set_outcome(ticket, TRY_GIVEN_UP);
+    if (session && session->row.state == SESSION_OPENING)
+        session_cancel(core, session);
+    fail(core, ticket, ERR_ALLOCATION_TIMEOUT);
+}
+
+/* ── requests ──────────────────────────────────────────────────────────────────────────────── */
+
+static int judge(const struct core *core, const struct chat_server *chat,
+                 const struct chat_mgr_server_allocation_request *r)
+{
+    if (r->lobby <= 0 || r->lobby >= LOBBY_END)
+        return ERR_INVALID_LOBBY;
+    bool supported = region_configured(core, r->region) && is_bit(chat->regions, r->region);
+    if (r->region != REGION_AUTO && !supported)
+        return ERR_REGION_NOT_SUPPORTED;
+    if (r->player_count < 1 || r->player_count > PLAYERS_MAX)
+        return ERR_INVALID_REQUEST;
+    if (r->game_type < 0 || r->game_type > GAME_TYPE_MAX)
+        return ERR_INVALID_REQUEST;
+    return 0;
+}
+
+static struct ticket *link_in(struct core *core, const struct row_ticket *row,
+                              struct chat_server *chat)
+{
+    struct ticket *ticket = xcalloc(1, sizeof(*ticket));
+    ticket->object.kind = ROW_ticket;
+    ticket->row = *row;
+    ticket->chat = chat;
+    ticket->deadline.kind = DEADLINE_TICKET;
+    map_put(&core->tickets, (uint64_t)row->id, ticket);
+    map_put(&core->tickets_by_key, key_of(ticket), ticket);
+    chat->tickets++;
+    return ticket;
+}
+
+static void open_ticket(struct core *core, struct chat_server *chat, conn_id conn,
+                        const struct chat_mgr_server_allocation_request *r)
+{
+    uint64_t regions = r->region == REGION_AUTO ? chat->regions : (uint64_t)1 << r->region;
+    struct row_ticket row = {
+        .id = object_new_id(core, ROW_ticket),
+        .chat_server = (int32_t)chat->row.id,
+        .fleet = chat->row.fleet,
+        .lobby = r->lobby,
+        .regions = (int64_t)regions,
+        .game_type = r->game_type,
+        .game_mode = r->game_mode,
+        .player_count = r->player_count,
+        .average_rating = r->average_rating,
+        .opened_core_ms = core->now.core_ms,
+        .deadline_core_ms = core->now.core_ms + core->config.timeouts.ticket_ms,
+    };
+    struct ticket *ticket = link_in(core, &row, chat);
+    ticket->asker = conn;
+    move(core, ticket, TICKET_OPEN);
+    deadline_set(core, &ticket->deadline, DEADLINE_CORE, row.deadline_core_ms);
+    try_next(core, ticket, ERR_NO_SERVERS);
+}
+
+void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
+                     const struct chat_mgr_server_allocation_request *request)
+{
+    int err = judge(core, chat, request);
+    if (err) {
+        ticket_refuse(core, conn, request->lobby, err);
+        return;
+    }
+    uint64_t key = map_pair((int32_t)chat->row.id, request->lobby);
+    struct ticket *ticket = map_get(&core->tickets_by_key, key);
+    if (ticket && ticket->row.state == TICKET_OPEN) {
+        ticket->asker = conn; /* one answer for both */
+        return;
+    }
+    if (ticket && (ticket->row.state == TICKET_DONE || ticket->row.state == TICKET_ENDED)) {
+        answer(core, ticket, conn);
+        return;
+    }
+    if (core->tickets_open >= core->config.limits.tickets_open) {
+        ticket_refuse(core, conn, request->lobby, ERR_TOO_MANY);
+        return;
+    }
+    if (ticket) { /* failed or cancelled: this is a new one */
+        ticket_unlink(core, ticket);
+        object_delete(core, &ticket->object);
+    }
+    open_ticket(core, chat, conn, request);
+}
+
+static void give_up(struct core *core, struct ticket *ticket)
+{
+    conn_id asker = ticket->asker;
+    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    if (ticket->row.state == TICKET_OPEN)
+        set_outcome(ticket, TRY_GIVEN_UP);
+    if (session && session_is_live(session))
+        session_cancel(core, session);
+    ticket->row.error = ERR_TICKET_CANCELLED;
+    ticket->asker = 0;
+    move(core, ticket, TICKET_CANCELLED);
+    ticket_note(core, ticket, NOTE_TICKET_CANCELLED);
+    if (asker && asker == ticket->chat->conn)
+        answer(core, ticket, asker);
+    forget_oldest(core);
+}
+
+void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, int32_t lobby)
+{
+    uint64_t key = map_pair((int32_t)chat->row.id, lobby);
+    struct ticket *ticket = map_get(&core->tickets_by_key, key);
+    struct effect *e = effect_add(core, EFFECT_CANCELLED, conn);
+    e->lobby = lobby;
+    e->err = ticket ? 0 : ERR_MATCH_NOT_FOUND;
+    if (ticket && !is_final(ticket))
+        give_up(core, ticket);
+}
+
+/* ── loading and leaving ───────────────────────────────────────────────────────────────────── */
+
+struct ticket *ticket_load_row(struct core *core, const struct row_ticket *row)
+{
+    struct chat_server *chat = map_get(&core->chat_servers, (uint64_t)row->chat_server);
+    if (!chat || row->state <= 0 || row->state >= TICKET_STATES)
+        return NULL;
+    struct ticket *ticket = link_in(core, row, chat);
+    ticket->object.stored = true;
+    return ticket;
+}
+
+int ticket_loaded(struct core *core, struct ticket *ticket)
+{
+    if (ticket->row.state == TICKET_OPEN)
+        core->tickets_open++;
+    if (is_final(ticket)) {
+        list_append(&core->finished, &ticket->in_finished);
+        core->tickets_finished++;
+    }
+    if (ticket->row.state != TICKET_DONE)
+        deadline_set(core, &ticket->deadline, DEADLINE_CORE, ticket->row.deadline_core_ms);
+    return restore_tries(ticket);
+}
+
+void ticket_unlink(struct core *core, struct ticket *ticket)
+{
+    deadline_clear(core, &ticket->deadline);
+    if (link_in_list(&ticket->in_finished)) {
+        list_remove(&ticket->in_finished);
+        core->tickets_finished--;
+    }
+    map_remove(&core->tickets, (uint64_t)ticket->row.id);
+    if (map_get(&core->tickets_by_key, key_of(ticket)) == ticket)
+        map_remove(&core->tickets_by_key, key_of(ticket));
+    ticket->chat->tickets--;
+    chat_server_maybe_forget(core, ticket->chat);
+}
