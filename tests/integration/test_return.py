@@ -1,0 +1,251 @@
+"""Servers that come back, the match list that says what they still hold, and draining."""
+
+import chat
+import pytest
+from chat import BACK, ENDED, LOST
+
+
+def two_matches(world, **options):
+    server = world.server(capacity=2, **options)
+    asker = world.chat()
+    asker.allocate(7)
+    asker.allocate(8)
+    return server, asker
+
+
+# --- coming back
+
+
+def test_reconnect_keeps_the_server_id(world):
+    server = world.server()
+    server_id = server.server_id
+    for _ in range(3):
+        server.reconnect()
+        assert server.server_id == server_id
+
+
+def test_mere_reconnect_keeps_the_matches(world):
+    server, asker = two_matches(world)
+    server.reconnect()
+    assert asker.refuse(9) == "No servers available", "both slots are still taken"
+    assert server.validate(7, 1).ok and server.validate(8, 2).ok
+    asker.barrier()
+    assert not asker.find("MGR_MATCH_EVENT")
+
+
+def test_restarted_process_with_no_matches_has_ended_them(world):
+    server, asker = two_matches(world)
+    server.matches.clear()
+    server.reconnect()
+    asker.expect_event(7, ENDED)
+    asker.expect_event(8, ENDED)
+    assert asker.refuse(7) == "Invalid match lobby ID"
+    asker.allocate(9)
+
+
+def test_match_list_decides_which_matches_ended(world):
+    server, asker = two_matches(world)
+    del server.matches[7]
+    server.reconnect()
+    asker.expect_event(7, ENDED)
+    assert server.validate(8, 1).ok
+    asker.allocate(9)
+
+
+def test_nothing_is_placed_on_a_returned_server_before_its_list(world):
+    server = world.server(capacity=2)
+    asker = world.chat()
+    asker.allocate(7)
+    server.close()
+    server.open()
+    server.lists = False
+    server.register()
+    server.expect("SV_MATCH_LIST")
+    assert asker.refuse(8) == "No servers available"
+    server.send_list()
+    asker_placed = asker.allocate(9)
+    assert asker_placed.server_id == server.server_id
+
+
+@pytest.mark.muster(list_ms=400)
+def test_server_that_cannot_list_is_placed_again_after_its_time(world):
+    server = world.server(capacity=2, lists=False)
+    asker = world.chat()
+    asker.allocate(7)
+    server.reconnect()
+
+    def placed():
+        asker.request(8)
+        return asker.reply(8).ok
+
+    world.wait(placed, "placement on a server without a list")
+    assert server.validate(7, 1).ok, "and its match goes on"
+
+
+def test_offer_that_was_never_acknowledged_goes_elsewhere_when_its_server_reconnects(world):
+    server = world.server(on_allocate="silent")
+    other = world.server(cpu=50)
+    asker = world.chat()
+    asker.request(7)
+    server.expect_offer(7)
+    server.reconnect()
+    assert asker.placed(7).server_id == other.server_id
+    server.expect_cancel(7)
+
+
+@pytest.mark.parametrize("how", ["restart", "crash"])
+def test_matches_outlive_muster(world, how):
+    server, asker = two_matches(world)
+    getattr(world, how)()
+    server_id = server.server_id
+    server.reconnect()
+    assert server.server_id == server_id
+    assert server.validate(7, 1).ok and server.validate(8, 2).ok
+    asker.reconnect()
+    assert asker.refuse(9) == "No servers available"
+    asker.barrier()
+    assert not asker.find("MGR_MATCH_EVENT")
+
+
+@pytest.mark.parametrize("how", ["restart", "crash"])
+def test_offer_under_way_is_made_again_after_a_restart(world, how):
+    """OPENING owes its server ALLOCATE_MATCH; the server takes (lobby, token) as the same offer."""
+    server = world.server(on_allocate="silent")
+    asker = world.chat()
+    asker.request(7)
+    offer = server.expect_offer(7)
+    getattr(world, how)()
+    asker.reconnect()
+    asker.request(7)
+    server.on_allocate = "ack"
+    server.reconnect()
+    again = server.expect_offer(7)
+    assert again.match_token == offer.match_token
+    assert asker.placed(7).match_token == offer.match_token
+
+
+@pytest.mark.muster(heartbeat_ms=1500)
+def test_after_a_restart_servers_get_a_full_timeout_to_report(world):
+    _, asker = two_matches(world)
+    world.crash()
+    asker.reconnect()
+    asker.expect_event(7, LOST)  # it never came back
+    asker.expect_event(8, LOST)
+
+
+@pytest.mark.muster(heartbeat_ms=1500, list_ms=300)
+def test_lost_match_of_a_restarted_process_has_ended(world):
+    server, asker = two_matches(world)
+    server.expect_closed()
+    asker.expect_event(7, LOST)
+    del server.matches[7]
+    server.reconnect()
+    asker.expect_event(7, ENDED)
+    asker.expect_event(8, BACK)
+
+
+# --- fewer matches than we know of
+
+
+def test_shortfall_over_two_heartbeats_asks_for_the_list_which_decides(world):
+    server, asker = two_matches(world)
+    del server.matches[8]
+    server.beat()
+    server.barrier()
+    assert not server.find("SV_MATCH_LIST"), "one report is weak evidence"
+    server.beat()
+    server.expect("SV_MATCH_LIST")
+    asker.expect_event(8, ENDED)
+    assert server.validate(7, 1).ok
+    asker.allocate(9)
+
+
+def test_list_that_shows_everything_ends_nothing(world):
+    server, asker = two_matches(world)
+    for _ in range(2):
+        server.beat(count=1)
+    server.expect("SV_MATCH_LIST")
+    server.barrier()
+    asker.barrier()
+    assert not asker.find("MGR_MATCH_EVENT")
+    assert asker.refuse(9) == "No servers available"
+
+
+@pytest.mark.muster(zero_report_ms=300, list_ms=200)
+def test_two_zero_reports_end_old_matches_of_a_server_that_cannot_list(world):
+    server, asker = two_matches(world, lists=False)
+    world.elapse(0.4)
+
+    def ended():
+        server.beat(count=0)
+        world.elapse(0.05)
+        return asker.take("MGR_MATCH_EVENT", lobby=7, kind=ENDED)
+
+    world.wait(ended, "end of the matches")
+    asker.expect_event(8, ENDED)
+
+
+@pytest.mark.muster(zero_report_ms=60000, list_ms=200)
+def test_zero_reports_do_not_end_young_matches(world):
+    server, asker = two_matches(world, lists=False)
+    for _ in range(6):
+        server.beat(count=0)
+        world.elapse(0.1)
+    asker.barrier()
+    assert not asker.find("MGR_MATCH_EVENT")
+    assert server.validate(7, 1).ok
+
+
+@pytest.mark.muster(zero_report_ms=100, list_ms=200)
+def test_other_shortfalls_of_a_server_that_cannot_list_end_nothing(world):
+    server, asker = two_matches(world, lists=False)
+    for _ in range(6):
+        server.beat(count=1)
+        world.elapse(0.1)
+    asker.barrier()
+    assert not asker.find("MGR_MATCH_EVENT")
+    assert server.validate(7, 1).ok and server.validate(8, 2).ok
+    assert asker.refuse(9) == "No servers available"
+
+
+# --- draining
+
+
+def test_draining_server_finishes_its_matches_and_gets_no_new_ones(world):
+    server = world.server()
+    asker = world.chat()
+    asker.allocate(7)
+    server.send(chat.sv_drain(1))
+    assert server.expect("SV_DRAIN_ACK").on == 1
+    assert asker.refuse(8) == "No servers available"
+    assert server.validate(7, 1).ok
+    assert server.end(7).ok
+    server.beat()
+    assert asker.refuse(9) == "No servers available"
+
+    server.send(chat.sv_drain(0))
+    assert server.expect("SV_DRAIN_ACK").on == 0
+    asker.allocate(10)
+
+
+@pytest.mark.parametrize("how", ["reconnect", "restart", "crash"])
+def test_draining_is_remembered(world, how):
+    server = world.server()
+    server.send(chat.sv_drain(1))
+    server.expect("SV_DRAIN_ACK")
+    server.barrier()
+    if how != "reconnect":
+        getattr(world, how)()
+    server.reconnect()
+    assert world.chat().refuse(7) == "No servers available"
+
+
+def test_offer_under_way_when_a_server_starts_to_drain_still_counts(world):
+    server = world.server(on_allocate="silent")
+    asker = world.chat()
+    asker.request(7)
+    server.expect_offer(7)
+    server.send(chat.sv_drain(1))
+    server.expect("SV_DRAIN_ACK")
+    server.ack(7)
+    assert asker.placed(7).server_id == server.server_id

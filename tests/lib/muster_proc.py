@@ -1,0 +1,158 @@
+"""One `muster serve` process: started on free ports, watched, and always stopped again."""
+
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+START_DEADLINE_S = 20.0
+STOP_DEADLINE_S = 20.0
+
+READY_LINE = re.compile(r"^ready http=(\S+) server=(\S+) manager=(\S+) client=(\S+)$")
+
+
+def binary():
+    return os.environ.get("MUSTER_BIN", str(REPO / "build" / "muster"))
+
+
+def run(*arguments, timeout_s=30, stdin=None, env=None):
+    """A muster command that ends by itself. Returns the completed process, output as text."""
+    return subprocess.run(
+        [binary(), *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=not isinstance(stdin, bytes),
+        timeout=timeout_s,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def write_config(path, config):
+    """JSON is YAML, and needs no library."""
+    Path(path).write_text(json.dumps(config, indent=2) + "\n")
+    return path
+
+
+def address(text):
+    host, port = text.rsplit(":", 1)
+    return host, int(port)
+
+
+class NotReady(AssertionError):
+    pass
+
+
+class Muster:
+    """config is a dict for --config, or None. Start it with start(), or use it in a with block."""
+
+    def __init__(self, folder, config=None, dev=True, env=None, data=None):
+        self.folder = Path(folder)
+        self.data = Path(data) if data else self.folder / "data"
+        self.log_path = self.folder / "muster.log"
+        self.config = config
+        self.dev = dev
+        self.env = env or {}
+        self.process = None
+        self.ready_line = None
+        self.server_address = self.manager_address = None
+
+    def arguments(self, server_port=0, manager_port=0):
+        args = ["serve", "--data", self.data]
+        if self.dev:
+            args.append("--dev")
+        if self.config is not None:
+            args += ["--config", write_config(self.folder / "muster.yaml", self.config)]
+        return [*args, "--server-port", server_port, "--manager-port", manager_port]
+
+    def start(self, server_port=0, manager_port=0):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [binary(), *map(str, self.arguments(server_port, manager_port))],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **self.env},
+            )
+        try:
+            self.await_ready()
+        except BaseException:
+            self.kill9()
+            raise
+        return self
+
+    def await_ready(self):
+        deadline = time.monotonic() + START_DEADLINE_S
+        output = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in output:
+                left = deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    raise NotReady(f"no ready line within {START_DEADLINE_S} s\n{self.log()}")
+                data = os.read(self.process.stdout.fileno(), 4096)
+                if not data:
+                    raise NotReady(f"it ended with {self.process.wait()}\n{self.log()}")
+                output += data
+        self.ready_line = output.decode().split("\n")[0]
+        match = READY_LINE.match(self.ready_line)
+        if not match:
+            raise NotReady(f"not a ready line: {self.ready_line!r}")
+        self.server_address = address(match[2])
+        self.manager_address = address(match[3])
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def resident_kib(self):
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def finish(self):
+        code = self.process.wait(STOP_DEADLINE_S)
+        self.process.stdout.close()
+        return code
+
+    def kill9(self):
+        if self.running:
+            self.process.kill()
+        return self.finish()
+
+    def term(self):
+        """Asks it to end and returns its exit code."""
+        self.signal(signal.SIGTERM)
+        try:
+            return self.finish()
+        except subprocess.TimeoutExpired:
+            self.kill9()
+            raise AssertionError(f"still running {STOP_DEADLINE_S} s after SIGTERM") from None
+
+    def restart(self, same_ports=True):
+        """Starts again with the same data folder; what runs is ended in good order first."""
+        if self.running:
+            assert self.term() == 0, self.log()
+        if same_ports:
+            return self.start(self.server_address[1], self.manager_address[1])
+        return self.start()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.process is not None and not self.process.stdout.closed:
+            self.kill9()
