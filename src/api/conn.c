@@ -1,0 +1,305 @@
+#include "api/conn.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    YOUNG_INPUT_MAX = 4096, /* what a peer we do not know yet can make us keep */
+    REASON_MAX = 160,
+};
+
+static const bool may_move[CONN_STATES][CONN_STATES] = {
+    [CONN_NEW] = {[CONN_ASKING] = true, [CONN_CLOSING] = true},
+    [CONN_ASKING] = {[CONN_OPEN] = true, [CONN_CLOSING] = true},
+    [CONN_OPEN] = {[CONN_CLOSING] = true},
+};
+
+static void move_to(struct conn *c, enum conn_state state)
+{
+    static const char *const names[CONN_STATES] = {"new", "asking", "open", "closing"};
+    assert(may_move[c->state][state]);
+    c->state = state;
+    if (log_enabled(LOG_DEBUG))
+        log_line(LOG_DEBUG, "connection", "port=%s conn=%" PRIu64 " state=%s", c->door->port->name,
+                 c->id, names[state]);
+}
+
+void conn_update_reading(struct conn *c)
+{
+    bool read = c->state == CONN_NEW || (c->state == CONN_OPEN && !c->door->held);
+    if (read && !c->door->doors->stopping)
+        stream_resume(c->stream);
+    else
+        stream_pause(c->stream);
+}
+
+static void send_message(struct conn *c, const struct chat_message *m)
+{
+    struct buf *frame = &c->door->doors->frame;
+    buf_clear(frame);
+    chat_encode(frame, m);
+    stream_send(c->stream, frame->data, frame->len);
+}
+
+/* The connection is over for us. Core is told at the end of the turn, since this may be called from
+ * within a release of effects. */
+static void leave(struct conn *c)
+{
+    struct doors *d = c->door->doors;
+    move_to(c, CONN_CLOSING);
+    map_remove(&d->conns, c->id);
+    list_remove(&c->timed);
+    if (c->owes_gone)
+        list_append(&d->gone, &c->gone);
+}
+
+/* Says the last word and hangs up when it has been written. */
+static void hang_up(struct conn *c, struct str text)
+{
+    send_message(c, &(struct chat_message){.kind = CHAT_ERROR, .error = {.message = text}});
+    leave(c);
+    stream_finish(c->stream);
+}
+
+static void protocol_error(struct conn *c, const char *command, size_t offset, const char *reason)
+{
+    char peer[ADDRESS_MAX];
+    char text[REASON_MAX + sizeof("Protocol error: ")];
+    log_line(LOG_WARN, "protocol error",
+             "port=%s peer=%s conn=%" PRIu64 " command=%s offset=%zu reason=\"%s\"",
+             c->door->port->name, stream_peer(c->stream, peer), c->id, command, offset, reason);
+    int n = snprintf(text, sizeof(text), "%s: %s", err_sentence(ERR_PROTOCOL), reason);
+    hang_up(c, (struct str){text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1});
+}
+
+void conn_too_late(struct conn *c)
+{
+    protocol_error(c, "-", 0, "no handshake within 5 s");
+}
+
+void conn_ping(struct conn *c)
+{
+    send_message(c, &(struct chat_message){.kind = CHAT_PING});
+    if (c->ping_us == 0)
+        c->ping_us = clock_monotonic_us();
+}
+
+void conn_tell_gone(struct conn *c)
+{
+    list_remove(&c->gone);
+    if (!c->owes_gone)
+        return;
+    c->owes_gone = false;
+    doors_event(c->door->doors, &(struct event){.kind = EVENT_GONE, .conn = c->id});
+}
+
+static void on_pong(struct conn *c)
+{
+    if (c->ping_us != 0) {
+        c->rtt_us = (int32_t)(clock_monotonic_us() - c->ping_us);
+        c->ping_us = 0;
+    }
+    if (c->owes_gone)
+        doors_event(c->door->doors, &(struct event){.kind = EVENT_PONG, .conn = c->id});
+}
+
+/* From here core knows the connection; the order of these steps is for an answer that comes at
+ * once. */
+static void ask(struct conn *c)
+{
+    struct doors *d = c->door->doors;
+    move_to(c, CONN_ASKING);
+    conn_update_reading(c);
+    c->owes_gone = true;
+    list_remove(&c->timed);
+    c->due_ms = d->monotonic_ms + DOOR_PING_MS;
+    list_append(&c->door->pinged, &c->timed);
+}
+
+static void on_message(struct conn *c, const struct port_row *row, const struct chat_message *m)
+{
+    struct event e;
+    port_event(row, c->id, m, &e);
+    if (m->kind == c->door->port->hello)
+        ask(c);
+    doors_event(c->door->doors, &e);
+}
+
+static const struct port_row *find_row(const struct door *door, uint16_t code)
+{
+    for (size_t i = 0; i < door->port->n_rows; i++) {
+        if (door->codes[i] == code)
+            return &door->port->rows[i];
+    }
+    return NULL;
+}
+
+static enum chat_kind find_kind(const struct port_row *row, uint16_t code)
+{
+    if (row)
+        return row->message;
+    if (code == chat_code(CHAT_PING))
+        return CHAT_PING;
+    return code == chat_code(CHAT_PONG) ? CHAT_PONG : CHAT_KINDS;
+}
+
+static void unknown_command(struct conn *c, const char *command)
+{
+    if (c->said_unknown)
+        return;
+    c->said_unknown = true;
+    char peer[ADDRESS_MAX];
+    log_line(LOG_WARN, "unknown command",
+             "port=%s peer=%s conn=%" PRIu64 " command=%s; further ones are not logged",
+             c->door->port->name, stream_peer(c->stream, peer), c->id, command);
+}
+
+/* NULL, or why this frame may not come now. */
+static const char *untimely(const struct conn *c, enum chat_kind kind)
+{
+    if (kind == CHAT_PING || kind == CHAT_PONG)
+        return NULL;
+    bool hello = kind == c->door->port->hello;
+    if (c->state == CONN_NEW)
+        return hello ? NULL : "came before the handshake";
+    return hello ? "is a second handshake" : NULL;
+}
+
+static void on_frame(struct conn *c, const struct frame *f)
+{
+    const struct port_row *row = find_row(c->door, f->code);
+    enum chat_kind kind = find_kind(row, f->code);
+    char number[16], reason[REASON_MAX];
+    const char *name = number;
+    if (kind != CHAT_KINDS)
+        name = chat_name(kind);
+    else
+        snprintf(number, sizeof(number), "0x%04X", f->code);
+
+    const char *why = untimely(c, kind);
+    if (why) {
+        snprintf(reason, sizeof(reason), "%s %s", name, why);
+        protocol_error(c, name, 0, reason);
+        return;
+    }
+    if (kind == CHAT_KINDS) {
+        unknown_command(c, name);
+        return;
+    }
+    struct cursor payload = cursor_of(f->payload, f->payload_len);
+    struct chat_message m;
+    chat_decode(&payload, kind, &m);
+    if (cursor_failed(&payload)) {
+        snprintf(reason, sizeof(reason), "%s: %s at byte %zu", name, payload.error,
+                 payload.error_offset);
+        protocol_error(c, name, payload.error_offset, reason);
+    } else if (kind == CHAT_PING) {
+        send_message(c, &(struct chat_message){.kind = CHAT_PONG});
+    } else if (kind == CHAT_PONG) {
+        on_pong(c);
+    } else {
+        on_message(c, row, &m);
+    }
+}
+
+static void bad_frame(struct conn *c, enum frame_result r, const uint8_t *data, size_t len)
+{
+    char command[16] = "-";
+    if (len >= FRAME_HEADER)
+        snprintf(command, sizeof(command), "0x%04X", data[2] | data[3] << 8);
+    protocol_error(c, command, 0, frame_error(r));
+}
+
+static bool takes_input(const struct conn *c)
+{
+    return c->state == CONN_NEW || c->state == CONN_OPEN;
+}
+
+static size_t on_input(void *user, const uint8_t *data, size_t len)
+{
+    struct conn *c = user;
+    struct door *door = c->door;
+    size_t used = 0;
+    doors_read_clocks(door->doors);
+    while (takes_input(c)) {
+        struct frame f;
+        size_t limit = c->state == CONN_NEW ? FRAME_HANDSHAKE_MAX : FRAME_MAX;
+        enum frame_result r = frame_next(data + used, len - used, limit, &f);
+        if (r == FRAME_PARTIAL)
+            break;
+        if (r == FRAME_OK)
+            on_frame(c, &f);
+        else
+            bad_frame(c, r, data + used, len - used);
+        used += r == FRAME_OK ? f.total : 0;
+    }
+    doors_hold_if_full(door);
+    return c->state == CONN_CLOSING ? len : used;
+}
+
+static void on_closed(void *user, const char *why)
+{
+    struct conn *c = user;
+    struct doors *d = c->door->doors;
+    if (log_enabled(LOG_DEBUG)) {
+        char peer[ADDRESS_MAX];
+        log_line(LOG_DEBUG, "disconnected",
+                 "port=%s peer=%s conn=%" PRIu64 " reason=\"%s\" rtt_us=%" PRId32,
+                 c->door->port->name, stream_peer(c->stream, peer), c->id, why, c->rtt_us);
+    }
+    if (c->state != CONN_CLOSING)
+        leave(c);
+    doors_read_clocks(d);
+    conn_tell_gone(c);
+    list_remove(&c->in_door);
+    free(c);
+}
+
+void conn_open(struct door *door, struct stream *stream)
+{
+    static const struct stream_ops ops = {.input = on_input, .closed = on_closed};
+    struct doors *d = door->doors;
+    struct conn *c = xcalloc(1, sizeof(*c));
+    *c = (struct conn){.id = ++d->last_id, .door = door, .stream = stream, .rtt_us = -1};
+    doors_read_clocks(d);
+    c->due_ms = d->monotonic_ms + DOOR_HELLO_MS;
+    list_append(&door->conns, &c->in_door);
+    list_append(&door->young, &c->timed);
+    map_put(&d->conns, c->id, c);
+    stream_start(stream, &ops, c, YOUNG_INPUT_MAX, door->port->output_cap);
+}
+
+static void greet(struct conn *c, bool ok)
+{
+    if (!ok) {
+        leave(c);
+        stream_finish(c->stream);
+        return;
+    }
+    move_to(c, CONN_OPEN);
+    stream_set_input_max(c->stream, LOOP_READ_SIZE);
+    conn_update_reading(c);
+}
+
+void conn_effect(struct conn *c, const struct effect *e)
+{
+    if (e->kind == EFFECT_PING) {
+        conn_ping(c);
+        return;
+    }
+    if (e->kind == EFFECT_CLOSE) {
+        hang_up(c, e->text);
+        return;
+    }
+    struct chat_message m;
+    c->door->port->message(e, &m);
+    send_message(c, &m);
+    if (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO)
+        greet(c, e->err == 0);
+}

@@ -1,0 +1,160 @@
+#include "api/door.h"
+
+#include "api/conn.h"
+#include "api/note.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <assert.h>
+
+void doors_init(struct doors *d, struct loop *loop)
+{
+    *d = (struct doors){.loop = loop};
+    list_init(&d->gone);
+    doors_read_clocks(d);
+}
+
+void doors_done(struct doors *d)
+{
+    assert(d->conns.len == 0);
+    map_done(&d->conns);
+    buf_done(&d->frame);
+}
+
+void doors_read_clocks(struct doors *d)
+{
+    d->monotonic_ms = clock_monotonic_ms();
+    d->wall_ms = clock_wall_ms();
+}
+
+void doors_event(struct doors *d, const struct event *e)
+{
+    if (!d->stopping)
+        pipeline_event(d->pipeline, e, d->monotonic_ms, d->wall_ms);
+}
+
+static void on_accepted(void *user, struct stream *stream)
+{
+    conn_open(user, stream);
+}
+
+int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_t tcp_port,
+               const char **ret_why)
+{
+    assert(d->n < DOORS_MAX && port->n_rows <= PORT_ROWS_MAX);
+    struct door *door = &d->all[d->n];
+    *door = (struct door){.doors = d, .port = port};
+    list_init(&door->conns);
+    list_init(&door->young);
+    list_init(&door->pinged);
+    for (size_t i = 0; i < port->n_rows; i++)
+        door->codes[i] = chat_code(port->rows[i].message);
+    int err = listener_start(d->loop, ip, tcp_port, on_accepted, door, &door->listener, ret_why);
+    if (err == 0)
+        d->n++;
+    return err;
+}
+
+void doors_release(struct doors *d, const struct effect *effects, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (effects[i].kind == EFFECT_NOTE) {
+            note_log(&effects[i]);
+            continue;
+        }
+        struct conn *c = map_get(&d->conns, effects[i].conn);
+        if (c)
+            conn_effect(c, &effects[i]);
+    }
+}
+
+/* The connection that waits longest, when its time has come. */
+static struct conn *first_due(const struct list *l, int64_t now_ms)
+{
+    struct link *n = list_first(l);
+    struct conn *c = n ? container_of(n, struct conn, timed) : NULL;
+    return c && c->due_ms <= now_ms ? c : NULL;
+}
+
+static void tick_door(struct door *door)
+{
+    int64_t now_ms = door->doors->monotonic_ms;
+    struct conn *c;
+    while ((c = first_due(&door->young, now_ms)))
+        conn_too_late(c);
+    while ((c = first_due(&door->pinged, now_ms))) {
+        c->due_ms = now_ms + DOOR_PING_MS;
+        list_remove(&c->timed);
+        list_append(&door->pinged, &c->timed);
+        conn_ping(c);
+    }
+}
+
+void doors_tick(struct doors *d)
+{
+    doors_read_clocks(d);
+    for (size_t i = 0; i < d->n; i++)
+        tick_door(&d->all[i]);
+}
+
+void doors_tell_gone(struct doors *d)
+{
+    LIST_EACH(&d->gone, c, struct conn, gone)
+    conn_tell_gone(c);
+}
+
+static void update_reading(struct door *door)
+{
+    LIST_EACH(&door->conns, c, struct conn, in_door)
+    conn_update_reading(c);
+}
+
+void doors_hold_if_full(struct door *door)
+{
+    if (door->held || !door->port->waits ||
+        pipeline_backlog(door->doors->pipeline) <= DOOR_BACKLOG_MAX)
+        return;
+    door->held = true;
+    log_line(LOG_WARN, "port waits for the store", "port=%s", door->port->name);
+    update_reading(door);
+}
+
+void doors_resume(struct doors *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        struct door *door = &d->all[i];
+        if (!door->held || pipeline_backlog(d->pipeline) >= DOOR_BACKLOG_LOW)
+            continue;
+        door->held = false;
+        log_line(LOG_INFO, "port is read again", "port=%s", door->port->name);
+        update_reading(door);
+    }
+}
+
+void doors_stop(struct doors *d)
+{
+    d->stopping = true;
+    for (size_t i = 0; i < d->n; i++) {
+        listener_stop(d->all[i].listener);
+        d->all[i].listener = NULL;
+        update_reading(&d->all[i]);
+    }
+}
+
+size_t doors_unsent(const struct doors *d)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        LIST_EACH(&d->all[i].conns, c, struct conn, in_door)
+        sum += stream_unsent(c->stream);
+    }
+    return sum;
+}
+
+void doors_close(struct doors *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        LIST_EACH(&d->all[i].conns, c, struct conn, in_door)
+        stream_close(c->stream, "we stop");
+    }
+}

@@ -1,0 +1,90 @@
+/* Doors: the open chat ports, their connections, and the way between those and the pipeline. Frames
+ * become events, effects become frames; nothing is decided here. Owned by the service, which embeds
+ * struct doors and drives it from the loop's hooks. */
+#pragma once
+
+#include "api/port.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "net/listener.h"
+#include "net/loop.h"
+#include "store/pipeline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DOORS_MAX = 4,
+    DOOR_HELLO_MS = 5000,                /* a peer's time to say who it is */
+    DOOR_PING_MS = 10000,                /* each peer is PINGed this often */
+    DOOR_BACKLOG_MAX = 16 * 1024 * 1024, /* a waiting port is not read above this … */
+    DOOR_BACKLOG_LOW = 8 * 1024 * 1024,  /* … until it has fallen below this */
+};
+
+/* One port. The lists hold struct conn (conn.h); each connection is in `conns` and in one of the
+ * other two, which are in the order of their deadlines because all wait equally long. */
+struct door {
+    struct doors *doors;
+    const struct port *port;
+    struct listener *listener;
+    uint16_t codes[PORT_ROWS_MAX]; /* of port->rows */
+    struct list conns;
+    struct list young;  /* have not said who they are */
+    struct list pinged; /* are PINGed from time to time */
+    bool held;          /* too much waits to be stored: greeted peers are not read */
+};
+
+struct doors {
+    struct loop *loop;
+    struct pipeline *pipeline;
+    struct door all[DOORS_MAX];
+    size_t n;
+    struct map conns; /* conn_id -> struct conn, while core may speak to it */
+    conn_id last_id;
+    struct list gone; /* connections whose end core has to be told */
+    struct buf frame; /* scratch: one encoded message */
+    bool stopping;
+
+    /* The clocks, read once per piece of work rather than once per frame. */
+    int64_t monotonic_ms;
+    int64_t wall_ms;
+};
+
+/* The pipeline may be set later, but before the loop runs. */
+void doors_init(struct doors *d, struct loop *loop);
+
+/* Every connection must be closed: call doors_close and loop_done first. */
+void doors_done(struct doors *d);
+
+/* Listens for one port's peers. 0, or ERR_IO with *ret_why as listener_start gives it. */
+int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_t tcp_port,
+               const char **ret_why);
+
+/* Does what core wants done: pipeline_world's release. */
+void doors_release(struct doors *d, const struct effect *effects, size_t n);
+
+/* The loop's tick: late handshakes and PINGs that are due. */
+void doors_tick(struct doors *d);
+
+/* The end of a turn, before and after the pipeline is flushed: core is told of connections that
+ * ended, and a port that waited is read again when the backlog has fallen. */
+void doors_tell_gone(struct doors *d);
+void doors_resume(struct doors *d);
+
+/* Stops accepting and reading; what core still wants said can be sent. */
+void doors_stop(struct doors *d);
+
+/* Bytes the kernel has not taken, over all connections. */
+size_t doors_unsent(const struct doors *d);
+
+/* Closes every connection, without telling core. */
+void doors_close(struct doors *d);
+
+/* For conn.c: stops reading a port that waits when too much has gathered. */
+void doors_hold_if_full(struct door *door);
+
+void doors_read_clocks(struct doors *d);
+
+/* One event to core, at the time of the last doors_read_clocks. */
+void doors_event(struct doors *d, const struct event *e);

@@ -1,0 +1,7 @@
+/* Core's decisions as lines of the log. */
+#pragma once
+
+#include "core/effect.h"
+
+/* One line for an EFFECT_NOTE, with the ids it has. Credentials are never printed. */
+void note_log(const struct effect *e);

@@ -1,0 +1,257 @@
+#include "api/service.h"
+
+#include "api/chat_manager.h"
+#include "api/chat_server.h"
+#include "api/door.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "net/loop.h"
+#include "store/pipeline.h"
+#include "store/writer.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    STREAMS_MAX = 20000,
+    STREAMS_PER_ADDRESS = 4096,
+    DESCRIPTOR_RESERVE = 256, /* for files, threads and the loop itself */
+    STOP_COMMIT_MS = 5000,    /* the last batch's time to become durable */
+    STOP_FLUSH_MS = 500,      /* the last answers' time to leave */
+};
+
+/*   SERVING ──signal──▶ COMMITTING ──the pipeline is idle──▶ FLUSHING ──all is sent──▶ STOPPED
+ * The last two moves also happen when their time is up. */
+enum service_state { SERVING, COMMITTING, FLUSHING, STOPPED };
+
+struct service {
+    enum service_state state;
+    int64_t give_up_ms; /* monotonic: when the state is left in any case */
+    struct loop loop;
+    struct doors doors;
+    struct store *store;
+    struct writer *writer;
+    struct pipeline *pipeline;
+    uv_async_t committed;
+    uv_signal_t on_term;
+    uv_signal_t on_interrupt;
+};
+
+static void on_commit_ended(void *user)
+{
+    struct service *s = user;
+    uv_async_send(&s->committed);
+}
+
+static void on_committed(uv_async_t *handle)
+{
+    struct service *s = handle->data;
+    int result = 0;
+    while (writer_poll(s->writer, &result)) {
+        doors_read_clocks(&s->doors);
+        pipeline_committed(s->pipeline, result, s->doors.monotonic_ms, s->doors.wall_ms);
+    }
+}
+
+static void submit(void *user, const struct store_batch *batch)
+{
+    struct service *s = user;
+    writer_submit(s->writer, batch);
+}
+
+static void release(void *user, const struct effect *effects, size_t n)
+{
+    struct service *s = user;
+    doors_release(&s->doors, effects, n);
+}
+
+static void enter(struct service *s, enum service_state state, int64_t limit_ms)
+{
+    s->state = state;
+    s->give_up_ms = s->doors.monotonic_ms + limit_ms;
+}
+
+void service_stop(struct service *s)
+{
+    if (s->state != SERVING)
+        return;
+    doors_read_clocks(&s->doors);
+    doors_stop(&s->doors);
+    enter(s, COMMITTING, STOP_COMMIT_MS);
+}
+
+static void continue_stop(struct service *s)
+{
+    bool late = s->doors.monotonic_ms >= s->give_up_ms;
+    if (s->state == COMMITTING && (late || !pipeline_busy(s->pipeline))) {
+        if (late)
+            log_line(LOG_WARN, "stopping without the last commit", "waited_ms=%d", STOP_COMMIT_MS);
+        enter(s, FLUSHING, STOP_FLUSH_MS);
+        late = false;
+    }
+    if (s->state != FLUSHING)
+        return;
+    loop_write(&s->loop);
+    if (late || doors_unsent(&s->doors) == 0) {
+        s->state = STOPPED;
+        loop_stop(&s->loop);
+    }
+}
+
+static void on_turn(void *user)
+{
+    struct service *s = user;
+    doors_read_clocks(&s->doors);
+    doors_tell_gone(&s->doors);
+    pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
+    if (s->state == SERVING)
+        doors_resume(&s->doors);
+    else
+        continue_stop(s);
+}
+
+static void on_tick(void *user)
+{
+    struct service *s = user;
+    if (s->state != SERVING)
+        return;
+    doors_tick(&s->doors);
+    doors_event(&s->doors, &(struct event){.kind = EVENT_TICK});
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct service *s = handle->data;
+    if (s->state != SERVING)
+        _exit(1);
+    log_line(LOG_INFO, "stopping", "signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    service_stop(s);
+}
+
+static void watch_signals(struct service *s)
+{
+    signal(SIGPIPE, SIG_IGN);
+    uv_signal_init(&s->loop.uv, &s->on_term);
+    uv_signal_init(&s->loop.uv, &s->on_interrupt);
+    s->on_term.data = s->on_interrupt.data = s;
+    uv_signal_start(&s->on_term, on_signal, SIGTERM);
+    uv_signal_start(&s->on_interrupt, on_signal, SIGINT);
+}
+
+/* As many connections as the system lets us have descriptors for, up to what we want. */
+static struct loop_limits connection_limits(void)
+{
+    struct rlimit files;
+    size_t usable = STREAMS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+        getrlimit(RLIMIT_NOFILE, &files);
+        if (files.rlim_cur < STREAMS_MAX + DESCRIPTOR_RESERVE)
+            usable = files.rlim_cur > 2 * DESCRIPTOR_RESERVE
+                         ? (size_t)files.rlim_cur - DESCRIPTOR_RESERVE
+                         : DESCRIPTOR_RESERVE;
+    }
+    return (struct loop_limits){.streams = usable, .streams_per_address = STREAMS_PER_ADDRESS};
+}
+
+static struct service *service_new(struct store *store)
+{
+    struct service *s = xcalloc(1, sizeof(*s));
+    struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = s};
+    struct loop_limits limits = connection_limits();
+    s->store = store;
+    loop_init(&s->loop, &hooks, &limits);
+    doors_init(&s->doors, &s->loop);
+    uv_async_init(&s->loop.uv, &s->committed, on_committed);
+    s->committed.data = s;
+    watch_signals(s);
+    return s;
+}
+
+static int load(struct service *s, const struct service_config *config, char *why)
+{
+    struct pipeline_world world = {.submit = submit, .release = release, .user = s};
+    int err = pipeline_new(s->store, config->core, config->secret, &world, s->doors.wall_ms,
+                           s->doors.monotonic_ms, &s->pipeline);
+    if (err != 0) {
+        snprintf(why, SERVICE_WHY_MAX, "Cannot load the data folder: %s", err_sentence(err));
+        return err;
+    }
+    s->doors.pipeline = s->pipeline;
+    s->writer = writer_start(s->store, on_commit_ended, s);
+    return 0;
+}
+
+static int open_door(struct service *s, const struct port *port, const char *ip, uint16_t tcp_port,
+                     char *why)
+{
+    const char *reason = NULL;
+    int err = doors_open(&s->doors, port, ip, tcp_port, &reason);
+    if (err != 0)
+        snprintf(why, SERVICE_WHY_MAX, "Cannot listen for the %s port on %s:%u: %s", port->name, ip,
+                 tcp_port, reason);
+    return err;
+}
+
+int service_start(const struct service_config *config, struct store *store, struct service **ret,
+                  char why[SERVICE_WHY_MAX])
+{
+    struct service *s = service_new(store);
+    int err = load(s, config, why);
+    if (err == 0)
+        err = open_door(s, &chat_server_port, config->bind_ip, config->server_port, why);
+    if (err == 0)
+        err = open_door(s, &chat_manager_port, config->bind_ip, config->manager_port, why);
+    if (err != 0) {
+        service_free(s);
+        return err;
+    }
+    *ret = s;
+    return 0;
+}
+
+const char *service_server_address(const struct service *s, char dst[ADDRESS_MAX])
+{
+    return listener_address(s->doors.all[0].listener, dst);
+}
+
+const char *service_manager_address(const struct service *s, char dst[ADDRESS_MAX])
+{
+    return listener_address(s->doors.all[1].listener, dst);
+}
+
+void service_run(struct service *s)
+{
+    loop_run(&s->loop);
+}
+
+/* A service that failed to start has no pipeline, but the loop's last turns call its hooks. */
+static void no_hook(void *user)
+{
+    (void)user;
+}
+
+void service_free(struct service *s)
+{
+    if (!s)
+        return;
+    if (s->writer)
+        writer_stop(s->writer);
+    doors_stop(&s->doors);
+    doors_close(&s->doors);
+    s->loop.hooks = (struct loop_hooks){.turn = no_hook, .tick = no_hook};
+    uv_close((uv_handle_t *)&s->committed, NULL);
+    uv_close((uv_handle_t *)&s->on_term, NULL);
+    uv_close((uv_handle_t *)&s->on_interrupt, NULL);
+    loop_done(&s->loop);
+    doors_done(&s->doors);
+    pipeline_free(s->pipeline);
+    store_close(s->store);
+    free(s);
+}

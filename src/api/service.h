@@ -1,0 +1,42 @@
+/* The service: the running Muster. It owns the loop, the store with its writer, the pipeline and
+ * the doors, and connects them: reads feed the pipeline, the end of a turn flushes it, a finished
+ * commit wakes the loop and releases effects, a signal stops everything in order. */
+#pragma once
+
+#include "core/core.h"
+#include "net/address.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+struct service;
+
+enum { SERVICE_WHY_MAX = 256 };
+
+struct service_config {
+    const struct core_config *core;
+    const uint8_t *secret; /* CORE_SECRET_SIZE bytes */
+    const char *bind_ip;
+    uint16_t server_port; /* 0 picks one */
+    uint16_t manager_port;
+};
+
+/* Loads the store and listens; peers are served once service_run is called. The store belongs to
+ * the service from now on, also on failure. Returns 0 or an error, then why is a sentence for the
+ * operator. The configuration is not needed afterwards. */
+int service_start(const struct service_config *config, struct store *store, struct service **ret,
+                  char why[SERVICE_WHY_MAX]);
+
+/* "address:port" of the doors, as bound. Each returns dst. */
+const char *service_server_address(const struct service *s, char dst[ADDRESS_MAX]);
+const char *service_manager_address(const struct service *s, char dst[ADDRESS_MAX]);
+
+/* Serves until SIGTERM or SIGINT, or service_stop: then accepts and reads no more, finishes the
+ * batch, sends what it answers and returns. A second signal ends the process at once. */
+void service_run(struct service *s);
+
+/* Begins what a SIGTERM begins. On the loop's thread. */
+void service_stop(struct service *s);
+
+/* NULL is fine. */
+void service_free(struct service *s);
