@@ -333,6 +333,12 @@ void core_count(const struct core *core, struct core_counts *ret)
     }
 }
 
+bool core_knows_match(const struct core *core, int32_t server_id, int32_t lobby)
+{
+    const struct server *server = map_get(&core->servers, (uint64_t)(int64_t)server_id);
+    return server && session_here(core, server, lobby);
+}
+
 int64_t core_resume_ms(int64_t stored_core_ms, int64_t stored_wall_ms, int64_t wall_ms)
 {
     int64_t away_ms = wall_ms - stored_wall_ms;

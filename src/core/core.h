@@ -121,9 +121,16 @@ void core_step(struct core *core, const struct event *event, struct instant now,
  * any. Call only when the batch before it is durable. */
 void core_seal(struct core *core, struct batch *batch);
 
+/* The number of the last batch with changes, and the way to say that an empty one took a number. */
+int64_t core_seq(const struct core *core);
+void core_numbered(struct core *core, int64_t seq);
+
 /* Asserts nothing, changes nothing: looks for a broken invariant (docs/ARCHITECTURE.md lists them).
  * Returns NULL, or a sentence naming the first one found, valid until the next call. */
 const char *core_check(struct core *core);
+
+/* True when that server holds (or is being told to let go of) a match of that lobby id. */
+bool core_knows_match(const struct core *core, int32_t server_id, int32_t lobby);
 
 /* For people and metrics. */
 struct core_counts {

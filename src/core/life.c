@@ -233,13 +233,22 @@ static void refuse_unknown_peers(struct core *fresh, const struct core *old)
     }
 }
 
+/* The fresh core was loaded as if it had never slept. */
+static void sleep_like(struct core *fresh, const struct core *old)
+{
+    struct heap *heap = &fresh->deadlines[DEADLINE_AWAKE];
+    for (size_t i = 0; i < heap->len; i++)
+        container_of(heap->nodes[i], struct deadline, node)->at_ms -= old->asleep_ms;
+    fresh->asleep_ms = old->asleep_ms;
+    fresh->last_tick_ms = old->last_tick_ms;
+}
+
 void core_take_over(struct core *fresh, struct core *old, const struct effects *const lost[],
                     size_t n_lost, struct batch *batch, struct instant now)
 {
     fresh->now = now;
     fresh->out = batch;
-    fresh->asleep_ms = old->asleep_ms;
-    fresh->last_tick_ms = old->last_tick_ms;
+    sleep_like(fresh, old);
     fresh->read_only = old->read_only;
     fresh->spoofed = old->spoofed;
     size_t at = 0;

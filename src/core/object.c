@@ -84,3 +84,14 @@ void core_seal(struct core *core, struct batch *batch)
     batch->core_ms = core->now.core_ms;
     batch->wall_ms = core->now.wall_ms;
 }
+
+int64_t core_seq(const struct core *core)
+{
+    return core->seq;
+}
+
+void core_numbered(struct core *core, int64_t seq)
+{
+    assert(list_empty(&core->dirty) && seq >= core->seq);
+    core->seq = seq;
+}

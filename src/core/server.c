@@ -238,9 +238,6 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
     server->offline = false;
     server->listed = is_new;
     server->cannot_list = false;
-    server->reported = 0;
-    server->cpu_percent = 0;
-    server->memory_percent = 0;
     server->shortfalls = 0;
     server->zeros = 0;
     deadline_clear(core, &server->forget);
@@ -481,6 +478,7 @@ void server_match_list(struct core *core, conn_id conn, const struct chat_sv_mat
     server->cannot_list = false;
     server->shortfalls = 0;
     server->zeros = 0;
+    server->reported = (int32_t)list->lobbies.n; /* newer evidence than its last heartbeat */
     reconcile(core, server, &list->lobbies);
     listed(core, server);
 }

@@ -20,7 +20,8 @@ struct pipeline_world {
      * until then. */
     void (*submit)(void *user, const struct store_batch *batch);
 
-    /* Do these effects, in order. Strings are valid during the call only. */
+    /* Do these effects, in order. Strings are valid during the call only. Must not call back into
+     * the pipeline: what closing a connection causes comes as an event of its own, later. */
     void (*release)(void *user, const struct effect *effects, size_t n);
 
     void *user;

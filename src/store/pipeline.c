@@ -1,0 +1,303 @@
+#include "store/pipeline.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/plant.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBE_MS = 1000 };
+
+struct pipeline {
+    struct store *store;
+    struct core_config config;
+    uint8_t secret[CORE_SECRET_SIZE];
+    struct pipeline_world world;
+    struct core *core;
+
+    struct batch batches[2];
+    struct batch *open;
+    struct batch *committing; /* NULL = nothing is */
+    bool probing;             /* what is being committed is a probe */
+    bool unresolved;          /* a commit failed and the store could not say whether it is there */
+
+    enum pipeline_state state;
+    int64_t next_try_ms; /* monotonic: when to probe or ask again */
+
+    /* core time = core_start + (monotonic − monotonic_start) */
+    int64_t core_start_ms;
+    int64_t monotonic_start_ms;
+};
+
+static struct instant instant_of(const struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
+{
+    return (struct instant){p->core_start_ms + monotonic_ms - p->monotonic_start_ms, wall_ms};
+}
+
+static int feed(void *user, const struct change *change)
+{
+    return core_load(user, change);
+}
+
+/* A core made of what the store holds. */
+static int load_core(struct pipeline *p, struct store_tip *tip, struct core **ret)
+{
+    struct core *core = core_new(&p->config, p->secret);
+    int err = store_load(p->store, feed, core, tip);
+    if (err) {
+        core_free(core);
+        return err;
+    }
+    *ret = core;
+    return 0;
+}
+
+int pipeline_new(struct store *store, const struct core_config *config,
+                 const uint8_t secret[CORE_SECRET_SIZE], const struct pipeline_world *world,
+                 int64_t wall_ms, int64_t monotonic_ms, struct pipeline **ret)
+{
+    struct pipeline *p = xcalloc(1, sizeof(*p));
+    p->store = store;
+    p->config = *config;
+    memcpy(p->secret, secret, CORE_SECRET_SIZE);
+    p->world = *world;
+    p->open = &p->batches[0];
+    p->monotonic_start_ms = monotonic_ms;
+    struct store_tip tip = {0};
+    int err = load_core(p, &tip, &p->core);
+    if (!err) {
+        p->core_start_ms = tip.seq ? core_resume_ms(tip.core_ms, tip.wall_ms, wall_ms) : (int64_t)1;
+        err = core_loaded(p->core, tip.seq, instant_of(p, monotonic_ms, wall_ms));
+    }
+    if (err) {
+        pipeline_free(p);
+        return err;
+    }
+    *ret = p;
+    return 0;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+    if (!p)
+        return;
+    core_free(p->core);
+    batch_done(&p->batches[0]);
+    batch_done(&p->batches[1]);
+    sodium_memzero(p->secret, sizeof(p->secret));
+    free(p);
+}
+
+static void release(struct pipeline *p, struct effects *effects, size_t from)
+{
+    if (effects->len > from)
+        p->world.release(p->world.user, effects->items + from, effects->len - from);
+    effects->len = from;
+}
+
+static void submit(struct pipeline *p, struct batch *batch)
+{
+    p->committing = batch;
+    struct store_batch row = {
+        .seq = batch->seq,
+        .epoch = 1,
+        .core_ms = batch->core_ms,
+        .wall_ms = batch->wall_ms,
+        .changes = batch->changes.data,
+        .len = batch->changes.len,
+    };
+    p->world.submit(p->world.user, &row);
+}
+
+static void step(struct pipeline *p, enum event_kind kind, struct instant now)
+{
+    struct event event = {.kind = kind};
+    core_step(p->core, &event, now, p->open);
+}
+
+/* ── commits that fail ─────────────────────────────────────────────────────────────────────── */
+
+static struct batch *other(struct pipeline *p, const struct batch *b)
+{
+    return b == &p->batches[0] ? &p->batches[1] : &p->batches[0];
+}
+
+/* The failed batch and the one built on it are gone: start again from what is stored, refuse what
+ * they would have answered. */
+static int fall_back(struct pipeline *p, struct instant now)
+{
+    struct store_tip tip = {0};
+    struct core *fresh = NULL;
+    int err = load_core(p, &tip, &fresh);
+    if (!err)
+        err = core_loaded(fresh, tip.seq, now);
+    if (err) {
+        core_free(fresh);
+        return err;
+    }
+    const struct effects *lost[] = {&p->committing->effects, &p->open->effects};
+    struct batch refusals = {0};
+    core_take_over(fresh, p->core, lost, 2, &refusals, now);
+    p->core = fresh;
+    batch_clear(p->committing);
+    batch_clear(p->open);
+    p->committing = NULL;
+    release(p, &refusals.effects, 0);
+    batch_done(&refusals);
+    return 0;
+}
+
+static void durable(struct pipeline *p, struct instant now)
+{
+    struct batch *batch = p->committing;
+    p->committing = NULL;
+    if (p->probing)
+        core_numbered(p->core, batch->seq);
+    release(p, &batch->effects, 0);
+    p->probing = false;
+    p->unresolved = false;
+    if (p->state == PIPELINE_READ_ONLY) {
+        p->state = PIPELINE_WRITABLE;
+        log_line(LOG_INFO, "store writable again", "seq=%" PRId64, batch->seq);
+        step(p, EVENT_STORE_UP, now);
+    }
+    batch_clear(batch);
+}
+
+static void become_read_only(struct pipeline *p, struct instant now)
+{
+    if (p->state == PIPELINE_READ_ONLY)
+        return;
+    p->state = PIPELINE_READ_ONLY;
+    log_line(LOG_WARN, "store cannot be written; refusing what would change anything",
+             "seq=%" PRId64, p->committing->seq);
+    step(p, EVENT_STORE_DOWN, now);
+}
+
+/* Is the batch there or not? Only the store knows; until it says, nothing leaves. */
+static void resolve(struct pipeline *p, int64_t monotonic_ms, struct instant now)
+{
+    struct store_tip tip = {0};
+    p->next_try_ms = monotonic_ms + PROBE_MS;
+    p->unresolved = true;
+    if (store_tip(p->store, &tip))
+        return;
+    if (tip.seq >= p->committing->seq) {
+        durable(p, now);
+    } else if (p->probing) {
+        batch_clear(p->committing);
+        p->committing = NULL;
+        p->probing = false;
+        p->unresolved = false;
+    } else if (!fall_back(p, now)) {
+        p->unresolved = false;
+    }
+}
+
+static void probe(struct pipeline *p, int64_t monotonic_ms, struct instant now)
+{
+    struct batch *batch = other(p, p->open);
+    batch_clear(batch);
+    batch->seq = core_seq(p->core) + 1;
+    batch->core_ms = now.core_ms;
+    batch->wall_ms = now.wall_ms;
+    p->probing = true;
+    p->next_try_ms = monotonic_ms + PROBE_MS;
+    submit(p, batch);
+}
+
+/* ── the ordinary way ──────────────────────────────────────────────────────────────────────── */
+
+/* A planted bug: a repeat of a request is answered at once, whatever its answer rests on. */
+static bool only_answers(const struct effects *effects, size_t from)
+{
+    for (size_t i = from; i < effects->len; i++) {
+        if (effects->items[i].kind != EFFECT_ALLOCATED)
+            return false;
+    }
+    return effects->len > from;
+}
+
+void pipeline_event(struct pipeline *p, const struct event *event, int64_t monotonic_ms,
+                    int64_t wall_ms)
+{
+    size_t before = p->open->effects.len;
+    core_step(p->core, event, instant_of(p, monotonic_ms, wall_ms), p->open);
+    release(p, &p->open->immediate, 0);
+    if (PLANTED(answer_before_commit))
+        release(p, &p->open->effects, 0);
+    if (PLANTED(repeat_before_durable) && event->kind == EVENT_ALLOCATE &&
+        only_answers(&p->open->effects, before))
+        release(p, &p->open->effects, before);
+}
+
+static void flush_read_only(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
+{
+    bool due = monotonic_ms >= p->next_try_ms;
+    if (p->unresolved) { /* what is open may rest on what nobody knows */
+        if (due)
+            resolve(p, monotonic_ms, instant_of(p, monotonic_ms, wall_ms));
+        return;
+    }
+    release(p, &p->open->effects, 0);
+    batch_clear(p->open);
+    if (due && !p->committing)
+        probe(p, monotonic_ms, instant_of(p, monotonic_ms, wall_ms));
+}
+
+void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
+{
+    if (p->state == PIPELINE_READ_ONLY) {
+        flush_read_only(p, monotonic_ms, wall_ms);
+        return;
+    }
+    if (p->committing)
+        return;
+    struct batch *batch = p->open;
+    core_seal(p->core, batch);
+    if (batch->changes.len == 0) {
+        release(p, &batch->effects, 0);
+        batch_clear(batch);
+        return;
+    }
+    p->open = other(p, batch);
+    submit(p, batch);
+}
+
+void pipeline_committed(struct pipeline *p, int result, int64_t monotonic_ms, int64_t wall_ms)
+{
+    assert(p->committing && !p->unresolved);
+    struct instant now = instant_of(p, monotonic_ms, wall_ms);
+    if (result == 0) {
+        durable(p, now);
+    } else {
+        become_read_only(p, now);
+        resolve(p, monotonic_ms, now);
+    }
+    pipeline_flush(p, monotonic_ms, wall_ms);
+}
+
+bool pipeline_busy(const struct pipeline *p)
+{
+    return p->committing != NULL || p->open->effects.len > 0;
+}
+
+size_t pipeline_backlog(const struct pipeline *p)
+{
+    return p->open->arena.used + p->open->effects.len * sizeof(struct effect);
+}
+
+enum pipeline_state pipeline_state(const struct pipeline *p)
+{
+    return p->state;
+}
+
+struct core *pipeline_core(struct pipeline *p)
+{
+    return p->core;
+}
