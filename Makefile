@@ -1,0 +1,53 @@
+# Muster's front door: each target does all it needs, also on a clean Debian 12 with git and make.
+.NOTPARALLEL:
+.DEFAULT_GOAL := build
+
+JOBS := $(shell nproc)
+SEEDS ?= 2000
+SECONDS_EACH ?= 60
+CMAKE := cmake -G Ninja -S .
+CLANG := -DCMAKE_C_COMPILER=clang
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do \
+		printf 'make %-14s %s\n' "$$name" "$$text"; done
+
+deps: ## install the Debian packages that are missing (packages.txt)
+	@sh packaging/deps packages.txt
+
+build: deps ## build/muster (the default)
+	@$(CMAKE) -B build -DCMAKE_C_COMPILER=gcc >/dev/null
+	@ninja -C build -j $(JOBS) --quiet
+
+run: build ## the demo: a control plane, six game servers, a match every second
+	@build/muster dev
+
+test: build build-asan ## everything that must hold before a change is accepted
+	@JOBS=$(JOBS) sh tests/all
+
+build-asan: deps
+	@$(CMAKE) -B build-asan $(CLANG) -DMUSTER_SANITIZE=ON >/dev/null
+	@ninja -C build-asan -j $(JOBS) --quiet
+
+asan: build-asan ## unit tests and fuzz corpora under ASan and UBSan
+	@ctest --test-dir build-asan -j $(JOBS) --output-on-failure
+
+sim: build ## simulation, SEEDS=2000
+	@build/muster sim --seeds $(SEEDS)
+
+fuzz: deps ## fuzz every target, SECONDS_EACH=60; new inputs stay in build-fuzz/corpus
+	@$(CMAKE) -B build-fuzz $(CLANG) -DMUSTER_FUZZ=ON >/dev/null
+	@ninja -C build-fuzz -j $(JOBS) --quiet fuzzers
+	@sh tests/fuzz/run build-fuzz $(SECONDS_EACH)
+
+lint: build ## format, include arrow, purity of core, clang-tidy
+	@sh tests/lint/format && sh tests/lint/includes && sh tests/lint/purity build
+	@JOBS=$(JOBS) sh tests/lint/tidy build
+
+test-planted: build ## build once with each planted bug and show that it is caught
+	@JOBS=$(JOBS) sh tests/planted
+
+clean: ## remove every build folder
+	@rm -rf build build-*
+
+.PHONY: help deps build run test build-asan asan sim fuzz lint test-planted clean
