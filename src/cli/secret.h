@@ -1,0 +1,16 @@
+/* The secret that credentials are derived from: a file of 32 random bytes in the data folder, made
+ * at the first start. Lose it and the tokens of running matches are lost; show it and anybody can
+ * make them. */
+#pragma once
+
+#include "core/core.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SECRET_WHY_MAX = 256 };
+
+/* Reads folder/secret, or makes it when it is not there; *ret_made says which. Call only with the
+ * folder locked. On failure returns ERR_IO or ERR_FORMAT and why is a sentence for the operator. */
+int secret_load(const char *folder, uint8_t ret[CORE_SECRET_SIZE], bool *ret_made,
+                char why[SECRET_WHY_MAX]);

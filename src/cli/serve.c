@@ -1,0 +1,304 @@
+/* `muster serve`: defaults, then the configuration file, then the command line; then the data
+ * folder is locked and loaded, the doors opened, and one line on standard output says where they
+ * are. */
+#include "api/service.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/config.h"
+#include "cli/secret.h"
+#include "net/address.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char serve_usage[] =
+    "Usage: muster serve [OPTIONS]\n"
+    "\n"
+    "Runs Muster: game servers connect to the server port, chat servers to the manager port.\n"
+    "When it serves it prints one line: ready http=A:P server=A:P manager=A:P client=A:P\n"
+    "(\"-\" for a door that does not exist yet). SIGTERM finishes what is under way and exits.\n"
+    "\n"
+    "  --data DIR          where everything is kept (default ./data; made when absent)\n"
+    "  --config FILE       regions, fleets, tokens, timeouts, limits in YAML\n"
+    "  --dev               for trying things out: any enrolment token is accepted, fleet\n"
+    "                      \"default\", and only this machine can connect\n"
+    "  --bind IP           the address to listen on (default 0.0.0.0; 127.0.0.1 with --dev)\n"
+    "  --server-port N     game servers' port (default 11032; 0 picks a free one)\n"
+    "  --manager-port N    chat servers' port (default 11033; 0 picks a free one)\n"
+    "  --client-port N     does not exist yet\n"
+    "  --http A:P          does not exist yet\n"
+    "  --log-level LEVEL   error, warn, info (default) or debug\n";
+
+/* What the command line says; NULL or -1 where it says nothing. */
+struct arguments {
+    const char *data;
+    const char *config;
+    const char *bind;
+    const char *http;
+    int server_port;
+    int manager_port;
+    int client_port;
+    bool dev;
+};
+
+static bool parse_port(const char *name, const char *text, int *ret)
+{
+    size_t len = strlen(text);
+    int port = -1;
+    if (len > 0 && len <= 5 && strspn(text, "0123456789") == len)
+        port = atoi(text);
+    if (port < 0 || port > UINT16_MAX) {
+        fprintf(stderr, "muster serve: --%s must be a port from 0 to 65535, not '%s'\n", name,
+                text);
+        return false;
+    }
+    *ret = port;
+    return true;
+}
+
+static bool parse_log_level(const char *text)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            log_set_level((enum log_level)i);
+            return true;
+        }
+    }
+    fprintf(stderr, "muster serve: --log-level must be error, warn, info or debug, not '%s'\n",
+            text);
+    return false;
+}
+
+enum {
+    OPTION_DATA = 1,
+    OPTION_CONFIG,
+    OPTION_DEV,
+    OPTION_BIND,
+    OPTION_SERVER_PORT,
+    OPTION_MANAGER_PORT,
+    OPTION_CLIENT_PORT,
+    OPTION_HTTP,
+    OPTION_LOG_LEVEL,
+};
+
+static const struct option options[] = {
+    {"data", required_argument, NULL, OPTION_DATA},
+    {"config", required_argument, NULL, OPTION_CONFIG},
+    {"dev", no_argument, NULL, OPTION_DEV},
+    {"bind", required_argument, NULL, OPTION_BIND},
+    {"server-port", required_argument, NULL, OPTION_SERVER_PORT},
+    {"manager-port", required_argument, NULL, OPTION_MANAGER_PORT},
+    {"client-port", required_argument, NULL, OPTION_CLIENT_PORT},
+    {"http", required_argument, NULL, OPTION_HTTP},
+    {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+    {0},
+};
+
+/* False when a sentence about it has been printed. */
+static bool take_option(int option, struct arguments *a)
+{
+    switch (option) {
+    case OPTION_DATA:
+        a->data = optarg;
+        return true;
+    case OPTION_CONFIG:
+        a->config = optarg;
+        return true;
+    case OPTION_DEV:
+        a->dev = true;
+        return true;
+    case OPTION_BIND:
+        a->bind = optarg;
+        return true;
+    case OPTION_SERVER_PORT:
+        return parse_port("server-port", optarg, &a->server_port);
+    case OPTION_MANAGER_PORT:
+        return parse_port("manager-port", optarg, &a->manager_port);
+    case OPTION_CLIENT_PORT:
+        return parse_port("client-port", optarg, &a->client_port);
+    case OPTION_HTTP:
+        a->http = optarg;
+        return true;
+    case OPTION_LOG_LEVEL:
+        return parse_log_level(optarg);
+    default:
+        return false; /* getopt has said what is wrong */
+    }
+}
+
+static bool check_bind(const struct arguments *a)
+{
+    union address bind;
+    if (!a->bind)
+        return true;
+    if (!address_parse(a->bind, 0, &bind)) {
+        fprintf(stderr, "muster serve: --bind must be an IP address, not '%s'\n", a->bind);
+        return false;
+    }
+    if (a->dev && !address_is_loopback(&bind)) {
+        fprintf(stderr,
+                "muster serve: --dev accepts any token, so it listens on this machine only; "
+                "leave out --bind or leave out --dev\n");
+        return false;
+    }
+    return true;
+}
+
+static bool parse_arguments(int argc, char **argv, struct arguments *ret)
+{
+    *ret = (struct arguments){
+        .data = "data", .server_port = -1, .manager_port = -1, .client_port = -1};
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (!take_option(option, ret))
+            return false;
+    }
+    if (optind < argc) {
+        fprintf(stderr, "muster serve: what is '%s'? Only options are taken\n", argv[optind]);
+        return false;
+    }
+    return check_bind(ret);
+}
+
+/* The command line on top of the file. */
+static void apply(const struct arguments *a, struct config *config)
+{
+    if (a->server_port >= 0)
+        config->server_port = (uint16_t)a->server_port;
+    if (a->manager_port >= 0)
+        config->manager_port = (uint16_t)a->manager_port;
+    const char *bind = a->bind ? a->bind : a->dev ? "127.0.0.1" : config->bind_ip;
+    snprintf(config->bind_ip, sizeof(config->bind_ip), "%s", bind);
+    config->core.any_token = a->dev;
+}
+
+static bool has_default_fleet(const struct core_config *core)
+{
+    for (size_t i = 0; i < core->n_fleets; i++) {
+        if (strcmp(core->fleets[i].name, "default") == 0)
+            return true;
+    }
+    return false;
+}
+
+static int configure(const struct arguments *a, struct config *config)
+{
+    char why[CONFIG_WHY_MAX];
+    config_default(config);
+    if (a->config && config_load(a->config, config, why) != 0) {
+        fprintf(stderr, "muster serve: %s\n", why);
+        return EXIT_REFUSED;
+    }
+    if (a->dev && !has_default_fleet(&config->core)) {
+        fprintf(stderr,
+                "muster serve: --dev puts every server into fleet \"default\", which %s does "
+                "not have\n",
+                a->config);
+        return EXIT_REFUSED;
+    }
+    apply(a, config);
+    return 0;
+}
+
+/* What an operator should know before he wonders. */
+static void warn(const struct arguments *a, const struct config *config)
+{
+    if (a->http)
+        log_line(LOG_WARN, "this door does not exist yet", "option=--http");
+    if (a->client_port >= 0)
+        log_line(LOG_WARN, "this door does not exist yet", "option=--client-port");
+    if (a->dev)
+        log_line(LOG_WARN,
+                 "DEVELOPMENT MODE: every token is accepted, from this machine only; "
+                 "do not put players on this",
+                 "bind=%s", config->bind_ip);
+    else if (config->core.n_enrolments == 0)
+        log_line(LOG_WARN,
+                 "no token is configured, so nobody can connect; list tokens in the file given "
+                 "with --config, or try things out with --dev",
+                 "config=%s", a->config ? a->config : "-");
+}
+
+/* The folder is locked from here, so no other process makes a secret at the same time. */
+static int open_data(const char *folder, struct store **ret, uint8_t secret[CORE_SECRET_SIZE])
+{
+    const char *reason = NULL;
+    char why[SECRET_WHY_MAX];
+    bool made = false;
+    struct store_tip tip = {0};
+    if (store_open_sqlite(folder, ret, &reason) != 0) {
+        fprintf(stderr, "muster serve: %s\n", reason);
+        return EXIT_REFUSED;
+    }
+    if (secret_load(folder, secret, &made, why) != 0) {
+        fprintf(stderr, "muster serve: %s\n", why);
+        store_close(*ret);
+        return EXIT_REFUSED;
+    }
+    if (made && store_tip(*ret, &tip) == 0 && tip.seq > 0)
+        log_line(LOG_WARN,
+                 "the secret was missing and has been made anew; tokens given before are "
+                 "not valid any more",
+                 "data=%s", folder);
+    return 0;
+}
+
+static void say_ready(const struct service *service)
+{
+    char server[ADDRESS_MAX], manager[ADDRESS_MAX];
+    printf("ready http=- server=%s manager=%s client=-\n", service_server_address(service, server),
+           service_manager_address(service, manager));
+    fflush(stdout);
+}
+
+static int serve(const struct arguments *a, const struct config *config)
+{
+    uint8_t secret[CORE_SECRET_SIZE];
+    char why[SERVICE_WHY_MAX];
+    struct store *store = NULL;
+    struct service *service = NULL;
+    int code = open_data(a->data, &store, secret);
+    if (code != 0)
+        return code;
+    struct service_config wanted = {
+        .core = &config->core,
+        .secret = secret,
+        .bind_ip = config->bind_ip,
+        .server_port = config->server_port,
+        .manager_port = config->manager_port,
+    };
+    int err = service_start(&wanted, store, &service, why);
+    explicit_bzero(secret, sizeof(secret));
+    if (err != 0) {
+        fprintf(stderr, "muster serve: %s\n", why);
+        return EXIT_REFUSED;
+    }
+    say_ready(service);
+    service_run(service);
+    service_free(service);
+    return EXIT_DONE;
+}
+
+int serve_run(int argc, char **argv)
+{
+    struct arguments a;
+    if (!parse_arguments(argc, argv, &a)) {
+        fprintf(stderr, "'muster serve --help' lists the options.\n");
+        return EXIT_USAGE;
+    }
+    struct config *config = xcalloc(1, sizeof(*config));
+    int code = configure(&a, config);
+    if (code == 0) {
+        warn(&a, config);
+        code = serve(&a, config);
+    }
+    free(config);
+    return code;
+}
