@@ -1,0 +1,233 @@
+/* `muster sim`: runs the simulator over many seeds, on all cores, and says which one broke what. */
+#include "sim/sim.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char sim_usage[] =
+    "Usage: muster sim [--seeds N] [--seed S] [--hours H] [--json] [--trace]\n"
+    "\n"
+    "Runs the real core in a simulated world of game servers and chat servers with loss, delay,\n"
+    "partitions, crashes, failing disks, clock jumps and stopped processes, and looks at the\n"
+    "invariants after every step. The same seed gives the same trace hash.\n"
+    "\n"
+    "  --seeds N   how many seeds to run (default 100)\n"
+    "  --seed S    the first of them (default 1); with --seeds 1 the way to replay one\n"
+    "  --hours H   simulated hours of trouble per seed (default 0.25)\n"
+    "  --json      one line of JSON instead of text\n"
+    "  --trace     print everything that happens (use with one seed)\n"
+    "\n"
+    "Exit code: 0 no violation, 1 at least one, 2 wrong usage.\n";
+
+enum { MAX_WORKERS = 64 };
+
+struct plan {
+    uint64_t first;
+    int64_t seeds;
+    double hours;
+    bool json;
+    bool trace;
+};
+
+struct total {
+    int64_t violations;
+    int64_t steps;
+    double simulated_hours;
+    int64_t answers;
+    int64_t successes;
+    int64_t crashes;
+    int64_t failed_commits;
+    int64_t cuts;
+    uint64_t hash;
+};
+
+/* What a worker sends for each seed. */
+struct report {
+    uint64_t seed;
+    struct sim_result result;
+};
+
+static void run_one(const struct plan *plan, uint64_t seed, struct sim_result *ret)
+{
+    struct sim_options options = {
+        .seed = seed,
+        .hours = plan->hours,
+        .trace = plan->trace ? stdout : NULL,
+    };
+    sim_run_seed(&options, ret);
+}
+
+static void worker(const struct plan *plan, int index, int workers, int fd)
+{
+    for (int64_t i = index; i < plan->seeds; i += workers) {
+        struct report report;
+        memset(&report, 0, sizeof(report));
+        report.seed = plan->first + (uint64_t)i;
+        run_one(plan, report.seed, &report.result);
+        /* A report is smaller than PIPE_BUF, so it arrives whole. */
+        if (write(fd, &report, sizeof(report)) != (ssize_t)sizeof(report))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static void add(const struct plan *plan, struct total *total, const struct report *report)
+{
+    const struct sim_result *r = &report->result;
+    total->violations += r->violations;
+    total->steps += r->steps;
+    total->simulated_hours += (double)r->simulated_ms / 3600e3;
+    total->answers += r->answers;
+    total->successes += r->successes;
+    total->crashes += r->crashes;
+    total->failed_commits += r->failed_commits;
+    total->cuts += r->cuts;
+    total->hash += r->hash * (report->seed | 1); /* the order of arrival must not matter */
+    FILE *out = plan->json ? stderr : stdout;
+    if (r->violations)
+        (void)fprintf(out,
+                      "seed %" PRIu64 ": VIOLATION at %" PRId64 " ms: %s (trace hash %016" PRIx64
+                      ")\n  replay: muster sim --seeds 1 --seed %" PRIu64 " --hours %g --trace\n",
+                      report->seed, r->at_ms, r->why, r->hash, report->seed, plan->hours);
+    else if (plan->seeds <= 10 && !plan->json)
+        (void)fprintf(out, "seed %" PRIu64 ": ok, %" PRId64 " steps, trace hash %016" PRIx64 "\n",
+                      report->seed, r->steps, r->hash);
+}
+
+static int run_workers(const struct plan *plan, struct total *total)
+{
+    int pipes[2];
+    if (pipe(pipes))
+        return -1;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int workers = plan->trace || cores < 1 ? 1 : (int)(cores < MAX_WORKERS ? cores : MAX_WORKERS);
+    for (int i = 0; i < workers; i++) {
+        pid_t pid = fork();
+        if (pid < 0)
+            return -1;
+        if (pid == 0) {
+            (void)close(pipes[0]);
+            worker(plan, i, workers, pipes[1]);
+        }
+    }
+    (void)close(pipes[1]);
+    struct report report;
+    int64_t got = 0;
+    while (read(pipes[0], &report, sizeof(report)) == (ssize_t)sizeof(report)) {
+        add(plan, total, &report);
+        got++;
+    }
+    (void)close(pipes[0]);
+    int status = 0;
+    int failed = 0;
+    for (int i = 0; i < workers; i++)
+        failed |= wait(&status) < 0 || status != 0;
+    if (failed || got != plan->seeds) {
+        (void)fprintf(stderr, "muster sim: a worker died after %" PRId64 " of %" PRId64 " seeds\n",
+                      got, plan->seeds);
+        return -1;
+    }
+    return 0;
+}
+
+static bool parse_whole(const char *text, int64_t min, int64_t *ret)
+{
+    char *end = NULL;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (errno || end == text || *end || v < min)
+        return false;
+    *ret = v;
+    return true;
+}
+
+static bool parse(int argc, char **argv, struct plan *plan)
+{
+    static const struct option options[] = {
+        {"seeds", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
+        {"hours", required_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'},
+        {"trace", no_argument, NULL, 't'},       {NULL, 0, NULL, 0},
+    };
+    int64_t first = 1;
+    int c = 0;
+    bool good = true;
+    optind = 1;
+    while (good && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        char *end = NULL;
+        switch (c) {
+        case 'n':
+            good = parse_whole(optarg, 1, &plan->seeds);
+            break;
+        case 's':
+            good = parse_whole(optarg, 0, &first);
+            break;
+        case 'h':
+            plan->hours = strtod(optarg, &end);
+            good = end != optarg && !*end && plan->hours > 0 && plan->hours <= 1000;
+            break;
+        case 'j':
+            plan->json = true;
+            break;
+        case 't':
+            plan->trace = true;
+            break;
+        default:
+            return false;
+        }
+        if (!good)
+            (void)fprintf(stderr, "muster sim: '%s' is not a number that fits here\n", optarg);
+    }
+    plan->first = (uint64_t)first;
+    if (good && optind < argc)
+        (void)fprintf(stderr, "muster sim: unexpected '%s'\n", argv[optind]);
+    return good && optind == argc;
+}
+
+static void print_total(const struct plan *plan, const struct total *t, double seconds)
+{
+    if (plan->json) {
+        printf("{\"seeds\":%" PRId64 ",\"violations\":%" PRId64 ",\"steps\":%" PRId64
+               ",\"simulated_hours\":%.2f,\"seconds\":%.2f,\"first_seed\":%" PRIu64
+               ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"crashes\":%" PRId64
+               ",\"failed_commits\":%" PRId64 ",\"cuts\":%" PRId64 ",\"hash\":\"%016" PRIx64
+               "\"}\n",
+               plan->seeds, t->violations, t->steps, t->simulated_hours, seconds, plan->first,
+               t->answers, t->successes, t->crashes, t->failed_commits, t->cuts, t->hash);
+        return;
+    }
+    printf("%" PRId64 " seeds, %" PRId64 " violations, %" PRId64
+           " steps, %.1f simulated hours in %.1f s (%.0f times real time)\n",
+           plan->seeds, t->violations, t->steps, t->simulated_hours, seconds,
+           t->simulated_hours * 3600 / (seconds > 0 ? seconds : 1));
+    printf("went through: %" PRId64 " answers (%" PRId64 " successes), %" PRId64
+           " crashes, %" PRId64 " failed commits, %" PRId64
+           " cut connections; hash of all traces %016" PRIx64 "\n",
+           t->answers, t->successes, t->crashes, t->failed_commits, t->cuts, t->hash);
+}
+
+int sim_run(int argc, char **argv)
+{
+    struct plan plan = {.first = 1, .seeds = 100, .hours = 0.25};
+    if (!parse(argc, argv, &plan)) {
+        (void)fputs(sim_usage, stderr);
+        return EXIT_USAGE;
+    }
+    log_set_level(LOG_ERROR);
+    (void)fflush(stdout);
+    struct total total = {0};
+    int64_t start_ms = clock_monotonic_ms();
+    if (run_workers(&plan, &total))
+        return EXIT_REFUSED;
+    print_total(&plan, &total, (double)(clock_monotonic_ms() - start_ms) / 1000.0);
+    return total.violations ? EXIT_REFUSED : EXIT_DONE;
+}

@@ -1,0 +1,132 @@
+/* What goes wrong, when, and for how long. */
+#include "sim/world.h"
+
+#include "store/memory.h"
+
+#include <inttypes.h>
+
+static struct wire *some_wire(struct world *w)
+{
+    if (w->wires.len == 0)
+        return NULL;
+    int64_t skip = random_between(&w->random, 0, (int64_t)w->wires.len - 1);
+    size_t at = 0;
+    struct wire *wire = map_next(&w->wires, &at);
+    while (skip-- > 0)
+        wire = map_next(&w->wires, &at);
+    return wire;
+}
+
+static void cut(struct world *w)
+{
+    struct wire *wire = some_wire(w);
+    if (wire)
+        wire_cut(w, wire, random_between(&w->random, 0, 500), random_between(&w->random, 0, 500));
+}
+
+/* One end learns long after the other. */
+static void half_open(struct world *w)
+{
+    struct wire *wire = some_wire(w);
+    if (!wire)
+        return;
+    bool plane_late = random_chance(&w->random, 50);
+    wire_cut(w, wire, random_between(&w->random, 0, plane_late ? 60000 : 300),
+             random_between(&w->random, 0, plane_late ? 300 : 60000));
+}
+
+static void stall(struct world *w)
+{
+    struct wire *wire = some_wire(w);
+    if (wire)
+        wire->stalled_until_ms = w->now_ms + random_between(&w->random, 100, 45 * 1000);
+}
+
+/* A whole region cannot be reached, sometimes longer than a lost match is waited for. */
+static void partition(struct world *w)
+{
+    int8_t region = (int8_t)random_between(&w->random, 0, 2);
+    bool long_one = random_chance(&w->random, 20);
+    int64_t length = random_between(&w->random, 1000, long_one ? 700 * 1000 : 60 * 1000);
+    size_t at = 0;
+    struct wire *wire = NULL;
+    while ((wire = map_next(&w->wires, &at))) {
+        if (wire->game && w->games[wire->actor].region == region) {
+            wire->stalled_until_ms = w->now_ms + length;
+            w->games[wire->actor].long_out_ms = w->now_ms + length;
+        }
+    }
+}
+
+static void stop(struct world *w)
+{
+    int64_t length = random_between(&w->random, 1100, 90 * 1000);
+    if (w->stopped_until_ms > w->now_ms)
+        return;
+    w->stopped_until_ms = w->now_ms + length;
+    w->slept_ms += length;
+}
+
+static void fail_disk(struct world *w)
+{
+    bool unknown = random_chance(&w->random, 40);
+    w->disk_mode = unknown ? STORE_MEMORY_UNKNOWN : STORE_MEMORY_FAILS;
+    w->disk_fails_until_ms = w->now_ms + random_between(&w->random, 1, 20 * 1000);
+}
+
+static void crash_on_slow_disk(struct world *w)
+{
+    w->disk_slow_until_ms = w->now_ms + random_between(&w->random, 1000, 10 * 1000);
+}
+
+static void jump_clock(struct world *w)
+{
+    static const int64_t steps_ms[] = {3600 * 1000, -3600 * 1000, 31 * 1000, -120 * 1000};
+    w->wall_offset_ms += steps_ms[random_between(&w->random, 0, 3)];
+}
+
+void fault_next(struct world *w)
+{
+    static const struct {
+        const char *name;
+        void (*strike)(struct world *w);
+        int weight;
+    } faults[] = {
+        {"cut", cut, 20},
+        {"half-open", half_open, 10},
+        {"stall", stall, 15},
+        {"partition", partition, 4},
+        {"stop", stop, 5},
+        {"failing disk", fail_disk, 8},
+        {"slow disk", crash_on_slow_disk, 12},
+        {"clock jump", jump_clock, 6},
+        {"crash", plane_crash, 14},
+    };
+    if (w->quiet)
+        return;
+    if (random_chance(&w->random, 6)) {
+        game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
+    } else {
+        int64_t roll = random_between(&w->random, 0, 93);
+        size_t i = 0;
+        while (roll >= faults[i].weight)
+            roll -= faults[i++].weight;
+        world_trace(w, "fault  %s", faults[i].name);
+        faults[i].strike(w);
+    }
+    world_after(w, random_between(&w->random, 100, 40 * 1000), HAPPENS_FAULT);
+}
+
+/* The weather clears: whatever is stalled or slow ends now. */
+void faults_end(struct world *w)
+{
+    w->quiet = true;
+    w->disk_slow_until_ms = 0;
+    w->disk_fails_until_ms = 0;
+    size_t at = 0;
+    struct wire *wire = NULL;
+    while ((wire = map_next(&w->wires, &at))) {
+        if (wire->stalled_until_ms > w->now_ms + 1000 && wire->plane_open && wire->peer_open)
+            wire->stalled_until_ms = w->now_ms + 1000;
+    }
+}

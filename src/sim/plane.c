@@ -1,0 +1,144 @@
+/* The control plane: the real pipeline and core on a simulated disk. It can crash (losing
+ * everything but what the disk has, and perhaps the commit under way), stand still, and find its
+ * disk failing. */
+#include "sim/world.h"
+
+#include "base/err.h"
+#include "store/memory.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const uint8_t secret[CORE_SECRET_SIZE] = "a fixed secret, for simulations";
+
+static void on_submit(void *user, const struct store_batch *batch)
+{
+    struct world *w = user;
+    w->committing = true;
+    w->commit = *batch;
+    bool slow = w->now_ms < w->disk_slow_until_ms;
+    int64_t delay = slow ? random_between(&w->random, 50, 3000) : random_between(&w->random, 0, 4);
+    world_after(w, delay, HAPPENS_COMMITTED)->life = w->plane_life;
+}
+
+/* Silence is only silence when no heartbeat came in that time and we were awake to hear it. */
+static void judge_close(struct world *w, const struct effect *e)
+{
+    struct wire *wire = wire_find(w, e->conn);
+    if (!wire || !wire->game || !str_eq(e->text, STR("Silent for too long")))
+        return;
+    const struct game *g = &w->games[wire->actor];
+    int64_t slept = w->slept_ms - g->slept_at_beat_ms;
+    int64_t silent = w->now_ms - g->last_beat_arrived_ms - slept;
+    if (g->conn == e->conn && silent < w->config.timeouts.heartbeat_ms - 1000)
+        world_broken(w, "false Offline: game %d was heard %" PRId64 " ms ago", g->index, silent);
+}
+
+static void on_release(void *user, const struct effect *effects, size_t n)
+{
+    struct world *w = user;
+    for (size_t i = 0; i < n; i++) {
+        const struct effect *e = &effects[i];
+        world_mix(w, (uint64_t)e->kind << 48 ^ (uint64_t)(uint32_t)e->lobby << 16 ^ e->conn);
+        if (e->kind == EFFECT_NOTE) {
+            world_trace(w,
+                        "note   %s ticket %" PRId64 " session %" PRId64 " server %d lobby %d: %s",
+                        note_text(e->note), e->ticket, e->session, e->server_id, e->lobby,
+                        err_code(e->err));
+            continue;
+        }
+        world_trace(w, "effect %d to conn %" PRIu64 " lobby %d err %s", e->kind, e->conn, e->lobby,
+                    err_code(e->err));
+        bool refused_hello =
+            (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO) && e->err;
+        if (e->kind == EFFECT_CLOSE)
+            judge_close(w, e);
+        else
+            wire_to_peer(w, e);
+        if (e->kind == EFFECT_CLOSE || refused_hello)
+            wire_closed_by_plane(w, e->conn);
+    }
+}
+
+static void look(struct world *w)
+{
+    w->result->steps++;
+    const char *why = w->pipeline ? core_check(pipeline_core(w->pipeline)) : NULL;
+    if (why)
+        world_broken(w, "%s", why);
+}
+
+void plane_start(struct world *w)
+{
+    struct pipeline_world around = {.submit = on_submit, .release = on_release, .user = w};
+    w->plane_life++;
+    int err = pipeline_new(w->store, &w->config, secret, &around, world_wall_ms(w), w->now_ms,
+                           &w->pipeline);
+    if (err) {
+        world_broken(w, "I5: what was stored cannot be loaded: %s", err_code(err));
+        return;
+    }
+    look(w);
+    world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
+}
+
+/* The commit under way may have reached the disk or not; nobody was told. */
+void plane_crash(struct world *w)
+{
+    if (!w->pipeline)
+        return;
+    if (w->committing && random_chance(&w->random, 50))
+        (void)store_commit(w->store, &w->commit);
+    w->committing = false;
+    pipeline_free(w->pipeline);
+    w->pipeline = NULL;
+    w->result->crashes++;
+    w->stopped_until_ms = 0;
+    wires_plane_died(w);
+    world_after(w, random_between(&w->random, 10, 40 * 1000), HAPPENS_RESTART)->life =
+        w->plane_life;
+}
+
+static void note_beat(struct world *w, const struct event *event)
+{
+    struct wire *wire = event->kind == EVENT_HEARTBEAT || event->kind == EVENT_SERVER_HELLO
+                            ? wire_find(w, event->conn)
+                            : NULL;
+    if (!wire || !wire->game)
+        return;
+    w->games[wire->actor].last_beat_arrived_ms = w->now_ms;
+    w->games[wire->actor].slept_at_beat_ms = w->slept_ms;
+}
+
+void plane_event(struct world *w, const struct event *event)
+{
+    world_mix(w, (uint64_t)event->kind << 40 ^ event->conn);
+    world_trace(w, "event  %d from conn %" PRIu64, event->kind, event->conn);
+    note_beat(w, event);
+    pipeline_event(w->pipeline, event, w->now_ms, world_wall_ms(w));
+    look(w);
+    if (!w->broken)
+        pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
+}
+
+void plane_tick(struct world *w)
+{
+    struct event tick = {.kind = EVENT_TICK};
+    plane_event(w, &tick);
+    world_after(w, 250, HAPPENS_TICK)->life = w->plane_life;
+}
+
+void plane_committed(struct world *w)
+{
+    if (!w->committing)
+        return;
+    w->committing = false;
+    bool failing = w->now_ms < w->disk_fails_until_ms;
+    store_memory_fail(w->store, failing ? w->disk_mode : STORE_MEMORY_WORKS);
+    int result = store_commit(w->store, &w->commit);
+    store_memory_fail(w->store, STORE_MEMORY_WORKS);
+    if (result)
+        w->result->failed_commits++;
+    pipeline_committed(w->pipeline, result, w->now_ms, world_wall_ms(w));
+    look(w);
+}

@@ -1,0 +1,32 @@
+/* The simulator: the real core and the real pipeline in a made-up world of game servers, chat
+ * servers, a network and a disk, all driven by one random seed. Time is simulated, so an hour takes
+ * well under a second, and the same seed gives the same run, event for event. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct sim_options {
+    uint64_t seed;
+    double hours; /* simulated time with faults; a quiet quarter of an hour follows */
+    FILE *trace;  /* NULL, or where to write one line per thing that happens */
+};
+
+struct sim_result {
+    uint64_t hash; /* of everything that happened */
+    int64_t steps; /* core steps, each followed by a look at the invariants */
+    int64_t simulated_ms;
+    int32_t violations; /* 0 or 1: a run stops at the first */
+    char why[256];      /* the broken invariant */
+    int64_t at_ms;      /* when */
+
+    /* What the run went through, so that a zero can be believed. */
+    int64_t answers;
+    int64_t successes;
+    int64_t crashes;
+    int64_t failed_commits;
+    int64_t cuts;
+};
+
+void sim_run_seed(const struct sim_options *options, struct sim_result *ret);

@@ -1,0 +1,221 @@
+/* The simulated world: visible inside src/sim only.
+ *
+ * Everything that happens is an entry in one queue ordered by time (then by the order of
+ * insertion). A connection keeps the order of its messages in each direction; delays, stalls and
+ * cuts are per connection. Actors (game.c, chat.c) hear messages and schedule their own wake-ups;
+ * the control plane (plane.c) is the real pipeline on a simulated disk. */
+#pragma once
+
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "core/core.h"
+#include "sim/random.h"
+#include "sim/sim.h"
+#include "store/pipeline.h"
+#include "store/store.h"
+
+enum { MAX_GAMES = 10, MAX_CHATS = 4, MAX_MATCHES = 64, MAX_LOBBIES = 4096, TEXT_MAX = 96 };
+
+/* ── messages ──────────────────────────────────────────────────────────────────────────────── */
+
+/* An event on its way to the control plane, or an effect on its way to a peer, with its own text.
+ */
+struct letter {
+    bool to_plane;
+    struct event event;
+    struct effect effect;
+    char text[TEXT_MAX];
+    uint8_t list[4 * MAX_MATCHES];
+};
+
+enum happening_kind {
+    HAPPENS_LETTER,       /* arrives */
+    HAPPENS_PEER_CLOSED,  /* an actor learns that its connection is gone */
+    HAPPENS_PLANE_CLOSED, /* the control plane learns it */
+    HAPPENS_GAME,         /* an actor wakes up */
+    HAPPENS_CHAT,
+    HAPPENS_TICK,
+    HAPPENS_COMMITTED,
+    HAPPENS_RESTART,
+    HAPPENS_FAULT,
+    HAPPENS_SPEAK, /* a game server answers a letter after some thought */
+};
+
+struct happening {
+    struct heap_node node;
+    int64_t at_ms;
+    uint64_t order;
+    enum happening_kind kind;
+    conn_id conn;
+    int actor;
+    int64_t life; /* of the plane or actor it was meant for; stale ones are dropped */
+    struct letter *letter;
+};
+
+/* ── actors ────────────────────────────────────────────────────────────────────────────────── */
+
+struct held_match {
+    int32_t lobby;
+    char token[TEXT_MAX];
+    bool acknowledged;
+    bool ready;
+    bool ending; /* MATCH_ENDED was sent and is repeated until answered */
+    int64_t since_ms;
+    int64_t ends_ms;
+};
+
+/* A game server: its process, not our record of it. */
+struct game {
+    int index;
+    int64_t life; /* raised when its process restarts */
+    int8_t region;
+    int32_t max;
+    int32_t port;
+    conn_id conn;
+    bool registered;
+    int32_t server_id;
+    struct held_match matches[MAX_MATCHES];
+    int n_matches;
+
+    /* temper */
+    bool knows_list;
+    bool says_ready;
+    int refuse_percent;
+    int silent_percent; /* chance that an ALLOCATE is never answered */
+    int64_t ack_max_ms;
+    int64_t match_max_ms;
+    int32_t lies_by; /* added to what it reports */
+
+    int64_t last_beat_arrived_ms; /* at the control plane */
+    int64_t slept_at_beat_ms;     /* how long the plane had been stopped by then */
+    int64_t out_since_ms;         /* unreachable since; 0 = not */
+    int64_t long_out_ms;          /* when it was last unreachable for long */
+};
+
+enum lobby_state { LOBBY_NEW, LOBBY_ASKED, LOBBY_GIVEN, LOBBY_REFUSED, LOBBY_CANCELLED };
+
+/* What a chat server was told of one of its lobbies: the history that must hold. */
+struct lobby {
+    int32_t id;
+    enum lobby_state state;
+    bool ended;  /* a MATCH_EVENT said so, or an answer */
+    bool unsure; /* a cancel was sent and its answer never came */
+    int32_t server_id;
+    char token[TEXT_MAX];
+};
+
+struct chat {
+    int index;
+    conn_id conn;
+    bool registered;
+    int64_t ask_every_ms;
+    struct lobby lobbies[MAX_LOBBIES];
+    int n_lobbies;
+};
+
+/* ── network ───────────────────────────────────────────────────────────────────────────────── */
+
+struct wire {
+    conn_id id;
+    bool game; /* else chat */
+    int actor;
+    bool plane_open; /* the control plane holds its end */
+    bool peer_open;
+    int64_t to_plane_ms; /* arrival of the last letter, each way */
+    int64_t to_peer_ms;
+    int64_t stalled_until_ms; /* nothing arrives before */
+};
+
+/* ── the world ─────────────────────────────────────────────────────────────────────────────── */
+
+struct world {
+    struct random random;
+    int64_t now_ms;
+    int64_t wall_offset_ms;
+    struct heap queue;
+    uint64_t order;
+    uint64_t hash;
+    FILE *trace;
+    struct sim_result *result;
+    bool broken;
+    bool quiet; /* no more faults, no more requests */
+
+    struct core_config config;
+    struct store *store;
+    struct pipeline *pipeline; /* NULL = the control plane is down */
+    int64_t plane_life;
+    int64_t stopped_until_ms;
+    int64_t slept_ms; /* total time the plane was stopped */
+    bool committing;
+    struct store_batch commit;
+    int64_t disk_slow_until_ms;
+    int64_t disk_fails_until_ms;
+    int disk_mode;
+
+    struct map wires; /* conn id → struct wire */
+    conn_id next_conn;
+    struct game games[MAX_GAMES];
+    int n_games;
+    struct chat chats[MAX_CHATS];
+    int n_chats;
+};
+
+void world_init(struct world *w, const struct sim_options *options, struct sim_result *result);
+void world_done(struct world *w);
+
+/* Puts something into the queue; ownership of the letter goes with it. */
+struct happening *world_after(struct world *w, int64_t delay_ms, enum happening_kind kind);
+
+/* Makes whatever happens next happen. False when nothing is left. */
+bool world_next(struct world *w);
+
+void world_broken(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void world_trace(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void world_mix(struct world *w, uint64_t value);
+int64_t world_wall_ms(const struct world *w);
+
+/* network.c */
+struct wire *wire_open(struct world *w, bool game, int actor);
+struct wire *wire_find(const struct world *w, conn_id id);
+struct letter *letter_new(enum event_kind kind, conn_id conn);
+struct str letter_text(struct letter *l, const char *text);
+void wire_to_plane(struct world *w, struct letter *l);
+void wire_to_peer(struct world *w, const struct effect *effect);
+void wire_arrive(struct world *w, struct letter *l);
+
+/* Both ends will learn of it, each in its own time; what is under way is lost. */
+void wire_cut(struct world *w, struct wire *wire, int64_t plane_learns_ms, int64_t peer_learns_ms);
+void wire_closed_by_plane(struct world *w, conn_id id);
+void wire_closed_by_peer(struct world *w, conn_id id);
+void wire_plane_learns(struct world *w, conn_id id);
+void wire_peer_learns(struct world *w, conn_id id);
+void wires_plane_died(struct world *w);
+
+/* plane.c */
+void plane_start(struct world *w);
+void plane_crash(struct world *w);
+void plane_event(struct world *w, const struct event *event);
+void plane_tick(struct world *w);
+void plane_committed(struct world *w);
+
+/* game.c */
+void game_init(struct world *w, struct game *g, int index);
+void game_wake(struct world *w, struct game *g);
+void game_hear(struct world *w, struct game *g, const struct effect *effect);
+void game_speak(struct world *w, struct game *g, struct letter *letter);
+void game_disconnected(struct world *w, struct game *g);
+void game_restart(struct world *w, struct game *g);
+
+/* chat.c */
+void chat_init(struct world *w, struct chat *c, int index);
+void chat_wake(struct world *w, struct chat *c);
+void chat_hear(struct world *w, struct chat *c, const struct effect *effect);
+void chat_disconnected(struct world *w, struct chat *c);
+
+/* fault.c */
+void fault_next(struct world *w);
+void faults_end(struct world *w);
+
+/* At the end of the quiet time: does any server hold a match nobody knows of? */
+void world_check_leaks(struct world *w);
