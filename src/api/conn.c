@@ -17,12 +17,13 @@ enum {
 static const bool may_move[CONN_STATES][CONN_STATES] = {
     [CONN_NEW] = {[CONN_ASKING] = true, [CONN_CLOSING] = true},
     [CONN_ASKING] = {[CONN_OPEN] = true, [CONN_CLOSING] = true},
-    [CONN_OPEN] = {[CONN_CLOSING] = true},
+    [CONN_OPEN] = {[CONN_LEAVING] = true, [CONN_CLOSING] = true},
+    [CONN_LEAVING] = {[CONN_CLOSING] = true},
 };
 
 static void move_to(struct conn *c, enum conn_state state)
 {
-    static const char *const names[CONN_STATES] = {"new", "asking", "open", "closing"};
+    static const char *const names[CONN_STATES] = {"new", "asking", "open", "leaving", "closing"};
     assert(may_move[c->state][state]);
     c->state = state;
     if (log_enabled(LOG_DEBUG))
@@ -55,6 +56,7 @@ static void leave(struct conn *c)
     move_to(c, CONN_CLOSING);
     map_remove(&d->conns, c->id);
     list_remove(&c->timed);
+    list_remove(&c->leaving);
     if (c->owes_gone)
         list_append(&d->gone, &c->gone);
 }
@@ -67,6 +69,22 @@ static void hang_up(struct conn *c, struct str text)
     stream_finish(c->stream);
 }
 
+void conn_hang_up(struct conn *c)
+{
+    hang_up(c, str_of(c->last_words));
+}
+
+/* What the peer asked before its mistake is in the open batch or in the one being committed, so it
+ * has been answered when two more commits have ended, or when nothing waits any more. */
+static void hang_up_when_answered(struct conn *c, const char *text)
+{
+    c->last_words = xstrdup(text);
+    c->commits_left = 2;
+    move_to(c, CONN_LEAVING);
+    conn_update_reading(c);
+    list_append(&c->door->doors->leaving, &c->leaving);
+}
+
 static void protocol_error(struct conn *c, const char *command, size_t offset, const char *reason)
 {
     char peer[ADDRESS_MAX];
@@ -74,8 +92,11 @@ static void protocol_error(struct conn *c, const char *command, size_t offset, c
     log_line(LOG_WARN, "protocol error",
              "port=%s peer=%s conn=%" PRIu64 " command=%s offset=%zu reason=\"%s\"",
              c->door->port->name, stream_peer(c->stream, peer), c->id, command, offset, reason);
-    int n = snprintf(text, sizeof(text), "%s: %s", err_sentence(ERR_PROTOCOL), reason);
-    hang_up(c, (struct str){text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1});
+    snprintf(text, sizeof(text), "%s: %s", err_sentence(ERR_PROTOCOL), reason);
+    if (c->state == CONN_OPEN)
+        hang_up_when_answered(c, text);
+    else
+        hang_up(c, str_of(text));
 }
 
 void conn_too_late(struct conn *c)
@@ -240,7 +261,7 @@ static size_t on_input(void *user, const uint8_t *data, size_t len)
         used += r == FRAME_OK ? f.total : 0;
     }
     doors_hold_if_full(door);
-    return c->state == CONN_CLOSING ? len : used;
+    return c->state >= CONN_LEAVING ? len : used;
 }
 
 static void on_closed(void *user, const char *why)
@@ -258,6 +279,7 @@ static void on_closed(void *user, const char *why)
     doors_read_clocks(d);
     conn_tell_gone(c);
     list_remove(&c->in_door);
+    free(c->last_words);
     free(c);
 }
 

@@ -9,12 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*   NEW ──handshake──▶ ASKING ──core says yes──▶ OPEN
- *    │                    │ core says no           │
- *    └── error, 5 s ──────┴──── error, CLOSE ──────┴──▶ CLOSING
+/*   NEW ──handshake──▶ ASKING ──core says yes──▶ OPEN ──protocol error──▶ LEAVING
+ *    │                    │ core says no           │                         │ answers are out
+ *    └── error, 5 s ──────┴─────── CLOSE, cut ─────┴─────────────────────────┴──▶ CLOSING
  *
- * While ASKING no input is handled, so that nothing overtakes the answer. */
-enum conn_state { CONN_NEW, CONN_ASKING, CONN_OPEN, CONN_CLOSING, CONN_STATES };
+ * While ASKING no input is handled, so that nothing overtakes the answer. While LEAVING none is
+ * either, but what was asked before the mistake is still answered. */
+enum conn_state { CONN_NEW, CONN_ASKING, CONN_OPEN, CONN_LEAVING, CONN_CLOSING, CONN_STATES };
 
 struct conn {
     conn_id id;
@@ -26,9 +27,12 @@ struct conn {
     int32_t rtt_us;    /* how long the last PONG took; -1 = none came yet */
     int64_t ping_us;   /* monotonic, when the PING under way left; 0 = none is */
     int64_t due_ms;    /* monotonic: of the list it is timed in */
+    char *last_words;  /* when LEAVING: what to say at the end; owned */
+    int commits_left;  /* when LEAVING: so many must end until every answer has been sent */
     struct link in_door;
     struct link timed;
     struct link gone;
+    struct link leaving;
 };
 
 /* A new connection on the door, in state NEW, being read. */
@@ -42,6 +46,9 @@ void conn_too_late(struct conn *c);
 
 /* Sends a PING; its answer gives the round-trip time. */
 void conn_ping(struct conn *c);
+
+/* Says the last words of a LEAVING connection and hangs up. */
+void conn_hang_up(struct conn *c);
 
 /* Tells core that it is gone, when core knows it and was not told. Not from within release. */
 void conn_tell_gone(struct conn *c);

@@ -11,6 +11,7 @@ void doors_init(struct doors *d, struct loop *loop)
 {
     *d = (struct doors){.loop = loop};
     list_init(&d->gone);
+    list_init(&d->leaving);
     doors_read_clocks(d);
 }
 
@@ -97,16 +98,29 @@ void doors_tick(struct doors *d)
         tick_door(&d->all[i]);
 }
 
-void doors_tell_gone(struct doors *d)
+void doors_before_flush(struct doors *d)
 {
     LIST_EACH(&d->gone, c, struct conn, gone)
-    conn_tell_gone(c);
+    {
+        conn_tell_gone(c);
+    }
+}
+
+void doors_committed(struct doors *d)
+{
+    LIST_EACH(&d->leaving, c, struct conn, leaving)
+    {
+        if (--c->commits_left <= 0)
+            conn_hang_up(c);
+    }
 }
 
 static void update_reading(struct door *door)
 {
     LIST_EACH(&door->conns, c, struct conn, in_door)
-    conn_update_reading(c);
+    {
+        conn_update_reading(c);
+    }
 }
 
 void doors_hold_if_full(struct door *door)
@@ -119,7 +133,7 @@ void doors_hold_if_full(struct door *door)
     update_reading(door);
 }
 
-void doors_resume(struct doors *d)
+static void resume_held(struct doors *d)
 {
     for (size_t i = 0; i < d->n; i++) {
         struct door *door = &d->all[i];
@@ -129,6 +143,18 @@ void doors_resume(struct doors *d)
         log_line(LOG_INFO, "port is read again", "port=%s", door->port->name);
         update_reading(door);
     }
+}
+
+void doors_after_flush(struct doors *d)
+{
+    if (!pipeline_busy(d->pipeline)) {
+        LIST_EACH(&d->leaving, c, struct conn, leaving)
+        {
+            conn_hang_up(c);
+        }
+    }
+    if (!d->stopping)
+        resume_held(d);
 }
 
 void doors_stop(struct doors *d)
@@ -146,7 +172,9 @@ size_t doors_unsent(const struct doors *d)
     size_t sum = 0;
     for (size_t i = 0; i < d->n; i++) {
         LIST_EACH(&d->all[i].conns, c, struct conn, in_door)
-        sum += stream_unsent(c->stream);
+        {
+            sum += stream_unsent(c->stream);
+        }
     }
     return sum;
 }
@@ -155,6 +183,8 @@ void doors_close(struct doors *d)
 {
     for (size_t i = 0; i < d->n; i++) {
         LIST_EACH(&d->all[i].conns, c, struct conn, in_door)
-        stream_close(c->stream, "we stop");
+        {
+            stream_close(c->stream, "we stop");
+        }
     }
 }

@@ -42,8 +42,9 @@ struct doors {
     size_t n;
     struct map conns; /* conn_id -> struct conn, while core may speak to it */
     conn_id last_id;
-    struct list gone; /* connections whose end core has to be told */
-    struct buf frame; /* scratch: one encoded message */
+    struct list gone;    /* connections whose end core has to be told */
+    struct list leaving; /* connections that hang up when their answers are out */
+    struct buf frame;    /* scratch: one encoded message */
     bool stopping;
 
     /* The clocks, read once per piece of work rather than once per frame. */
@@ -67,10 +68,14 @@ void doors_release(struct doors *d, const struct effect *effects, size_t n);
 /* The loop's tick: late handshakes and PINGs that are due. */
 void doors_tick(struct doors *d);
 
+/* A commit has ended, well or not, and its effects have been released. */
+void doors_committed(struct doors *d);
+
 /* The end of a turn, before and after the pipeline is flushed: core is told of connections that
- * ended, and a port that waited is read again when the backlog has fallen. */
-void doors_tell_gone(struct doors *d);
-void doors_resume(struct doors *d);
+ * ended; those whose answers are out hang up; a port that waited is read again when the backlog
+ * has fallen. */
+void doors_before_flush(struct doors *d);
+void doors_after_flush(struct doors *d);
 
 /* Stops accepting and reading; what core still wants said can be sent. */
 void doors_stop(struct doors *d);

@@ -55,6 +55,7 @@ static void on_committed(uv_async_t *handle)
     while (writer_poll(s->writer, &result)) {
         doors_read_clocks(&s->doors);
         pipeline_committed(s->pipeline, result, s->doors.monotonic_ms, s->doors.wall_ms);
+        doors_committed(&s->doors);
     }
 }
 
@@ -107,11 +108,10 @@ static void on_turn(void *user)
 {
     struct service *s = user;
     doors_read_clocks(&s->doors);
-    doors_tell_gone(&s->doors);
+    doors_before_flush(&s->doors);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
-    if (s->state == SERVING)
-        doors_resume(&s->doors);
-    else
+    doors_after_flush(&s->doors);
+    if (s->state != SERVING)
         continue_stop(s);
 }
 

@@ -174,8 +174,8 @@ static void apply(const struct arguments *a, struct config *config)
         config->server_port = (uint16_t)a->server_port;
     if (a->manager_port >= 0)
         config->manager_port = (uint16_t)a->manager_port;
-    const char *bind = a->bind ? a->bind : a->dev ? "127.0.0.1" : config->bind_ip;
-    snprintf(config->bind_ip, sizeof(config->bind_ip), "%s", bind);
+    if (a->bind || a->dev)
+        str_copy(config->bind_ip, sizeof(config->bind_ip), str_of(a->bind ? a->bind : "127.0.0.1"));
     config->core.any_token = a->dev;
 }
 
