@@ -1,0 +1,38 @@
+/* Command lines: each verb declares its options as a table and gets them read, checked and refused
+ * in one voice. Regions are known by the names core has for them. Texts point into argv. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum arg_kind {
+    ARG_FLAG,   /* bool; takes no value */
+    ARG_NUMBER, /* int64_t in min..max */
+    ARG_TEXT,   /* const char * */
+    ARG_WORD,   /* const char *: the argument without a name */
+};
+
+struct arg {
+    const char *name; /* "--lobby"; for ARG_WORD what a message calls it, "FILE" */
+    enum arg_kind kind;
+    void *into; /* keeps what it holds when the option is not given */
+    int64_t min;
+    int64_t max;
+};
+
+/* Reads argv[1..] into the table's places, which ends with a row without a name. "--name value" and
+ * "--name=value" are the same. On failure one sentence has been printed on standard error. */
+bool args_parse(int argc, char **argv, const struct arg *table);
+
+/* Prints "muster VERB: ..." and where to read more; always false, to be returned. */
+bool args_refuse(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A region's code, by name in any case or by number; -1 (and nothing printed) when there is none.
+ * AUTO is 17. */
+int8_t args_region(const char *text);
+
+/* "EU"; "?" for a code without a name. */
+const char *args_region_name(int8_t code);
+
+/* All names in one line, for messages. */
+const char *args_region_names(void);
