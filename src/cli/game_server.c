@@ -1,0 +1,511 @@
+/* `muster game-server`: a game server without a game. It does what a real one does with the SDK and
+ * says each thing in one line; its options make it misbehave in the ways Muster must survive. */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/stop.h"
+#include "muster.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+const char game_server_usage[] =
+    "Usage: muster game-server --region EU [OPTIONS]\n"
+    "\n"
+    "Registers with Muster as a game server, takes matches and plays them by waiting.\n"
+    "\n"
+    "  --region R         name (USE USW EU SG MY PH TH ID VN RU KR AU LAT DX CN BR TR) or number\n"
+    "  --max N            matches at a time (4)\n"
+    "  --server HOST:PORT Muster's server port (127.0.0.1:11032)\n"
+    "  --token T          enrolment token (none is needed where Muster runs with --dev)\n"
+    "  --ip A             address players are sent to (127.0.0.1)\n"
+    "  --port N           port players are sent to (a free one)\n"
+    "  --match-seconds S  a match ends after 0.4 to 1.6 times this; 0 = never (0)\n"
+    "  --ready-delay MS   between accepting a match and READY (0); -1 = READY is never said\n"
+    "  --players N        so many players enter each match when it is ready (0)\n"
+    "  --cpu P, --memory P  percentages to report (the machine's own)\n"
+    "\n"
+    "Misbehaviour:\n"
+    "  --slow MS          answers an allocation after MS\n"
+    "  --refuse           refuses every allocation\n"
+    "  --silent           never answers an allocation\n"
+    "  --lie-load N       reports N matches whatever it holds\n"
+    "  --drop-after N     answers N allocations, then drops its connection at each further one\n"
+    "  --no-list          does not know the match list\n"
+    "  --no-heartbeat     sends none\n"
+    "\n"
+    "SIGTERM or ctrl-c: says goodbye and exits 0.\n";
+
+enum { LOAD_EVERY_MS = 5000, DUE_NEVER = -1 };
+
+struct settings {
+    const char *region;
+    const char *server;
+    const char *token;
+    const char *ip;
+    int64_t port;
+    int64_t max;
+    int64_t match_seconds;
+    int64_t ready_delay_ms;
+    int64_t players;
+    int64_t cpu;
+    int64_t memory;
+    int64_t slow_ms;
+    int64_t lie_load;
+    int64_t drop_after;
+    bool refuse;
+    bool silent;
+    bool no_list;
+    bool no_heartbeat;
+};
+
+/* What is to happen with a match the SDK holds; DUE_NEVER where nothing is. */
+struct play {
+    int32_t lobby; /* 0 = free */
+    char *token;
+    int64_t began_ms;
+    int64_t answer_due_ms;
+    int64_t ready_due_ms;
+    int64_t end_due_ms;
+};
+
+struct cpu_times {
+    uint64_t busy;
+    uint64_t all;
+};
+
+struct game {
+    struct settings set;
+    struct muster_server *muster;
+    struct play plays[MUSTER_MAX_MATCHES];
+    int8_t region;
+    int32_t id; /* the last one Muster gave us; 0 before the first */
+    int64_t allocations;
+    struct cpu_times cpu;
+    int64_t load_due_ms;
+    int64_t now_ms;
+};
+
+/* One line per event, at once: people and tests read along. Muster's texts are printed as they are
+ * except for control characters. */
+static void say(const struct game *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(const struct game *g, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    for (char *at = text; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            *at = '?';
+    }
+    char number[16] = "";
+    if (g->id)
+        snprintf(number, sizeof(number), "%" PRId32 " ", g->id);
+    printf("game-server %s%s: %s\n", number, args_region_name(g->region), text);
+    fflush(stdout);
+}
+
+static struct play *play_find(struct game *g, int32_t lobby)
+{
+    for (int64_t i = 0; i < g->set.max; i++) {
+        if (g->plays[i].lobby == lobby)
+            return &g->plays[i];
+    }
+    return NULL;
+}
+
+static void play_clear(struct play *p)
+{
+    free(p->token);
+    *p = (struct play){0};
+}
+
+static struct play *play_add(struct game *g, const struct muster_match *match)
+{
+    struct play *p = play_find(g, 0);
+    if (!p)
+        return NULL;
+    *p = (struct play){
+        .lobby = match->lobby,
+        .token = xstrdup(match->token),
+        .began_ms = g->now_ms,
+        .answer_due_ms = DUE_NEVER,
+        .ready_due_ms = DUE_NEVER,
+        .end_due_ms = DUE_NEVER,
+    };
+    return p;
+}
+
+/* The match was accepted: READY and the end follow by the clock. */
+static void play_begin(struct game *g, struct play *p)
+{
+    if (g->set.ready_delay_ms >= 0)
+        p->ready_due_ms = g->now_ms + g->set.ready_delay_ms;
+    if (g->set.match_seconds > 0) {
+        double about_ms = (double)g->set.match_seconds * 1000 * (0.4 + 1.2 * drand48());
+        p->end_due_ms = g->now_ms + (int64_t)about_ms;
+    }
+}
+
+static void on_registered(void *user, int32_t server_id)
+{
+    struct game *g = user;
+    g->id = server_id;
+    say(g, "registered, %s:%" PRId64 ", room for %" PRId64 " matches, holding %" PRId32, g->set.ip,
+        g->set.port, g->set.max, muster_server_match_count(g->muster));
+}
+
+static void on_disconnected(void *user, enum muster_error why, const char *text, int64_t retry_ms)
+{
+    struct game *g = user;
+    double retry_s = (double)retry_ms / 1000;
+    if (why == MUSTER_E_CONNECT)
+        say(g, "cannot reach Muster at %s: %s; is `muster serve` running? Next try in %.1f s",
+            g->set.server, text, retry_s);
+    else if (why == MUSTER_E_REFUSED)
+        say(g, "Muster refused: %s; next try in %.1f s", text, retry_s);
+    else
+        say(g, "connection lost: %s; next try in %.1f s", text, retry_s);
+}
+
+static enum muster_answer on_allocate(void *user, const struct muster_match *match)
+{
+    struct game *g = user;
+    g->allocations++;
+    if (g->set.drop_after >= 0 && g->allocations > g->set.drop_after) {
+        say(g, "match %" PRId32 " asked for: dropping the connection", match->lobby);
+        muster_server_disconnect(g->muster);
+        return MUSTER_REFUSE; /* which nobody will hear */
+    }
+    struct play *p = g->set.refuse ? NULL : play_add(g, match);
+    if (!p) {
+        say(g, "match %" PRId32 " refused", match->lobby);
+        return MUSTER_REFUSE;
+    }
+    if (g->set.silent) {
+        say(g, "match %" PRId32 " asked for: not answering", match->lobby);
+        return MUSTER_LATER;
+    }
+    if (g->set.slow_ms > 0) {
+        say(g, "match %" PRId32 " asked for: answering in %" PRId64 " ms", match->lobby,
+            g->set.slow_ms);
+        p->answer_due_ms = g->now_ms + g->set.slow_ms;
+        return MUSTER_LATER;
+    }
+    say(g, "match %" PRId32 " allocated", match->lobby);
+    play_begin(g, p);
+    return MUSTER_ACCEPT;
+}
+
+static void on_cancelled(void *user, int32_t lobby, enum muster_cancel why)
+{
+    struct game *g = user;
+    struct play *p = play_find(g, lobby);
+    if (p)
+        play_clear(p);
+    say(g, "match %" PRId32 " %s", lobby,
+        why == MUSTER_CANCEL_TOLD ? "cancelled by Muster" : "given up: nobody came");
+}
+
+static void let_players_in(struct game *g, const struct play *p)
+{
+    for (int64_t i = 0; i < g->set.players; i++) {
+        /* An account of its own in every match: a player has one seat in a fleet. */
+        int32_t account = (int32_t)(((int64_t)p->lobby * 100 + i) & INT32_MAX);
+        int error = muster_match_validate(g->muster, p->lobby, account, p->token, 0);
+        if (error)
+            say(g, "match %" PRId32 ": player %" PRId32 ": %s", p->lobby, account,
+                muster_error_text(error));
+    }
+}
+
+static void on_ready_answered(void *user, int32_t lobby, bool yes, const char *error)
+{
+    struct game *g = user;
+    struct play *p = play_find(g, lobby);
+    if (!yes)
+        say(g, "match %" PRId32 " not ready: %s", lobby, error);
+    else
+        say(g, "match %" PRId32 " ready", lobby);
+    if (yes && p)
+        let_players_in(g, p);
+}
+
+static void on_validated(void *user, int32_t lobby, int32_t account, uint64_t player, bool yes,
+                         const char *error)
+{
+    (void)player;
+    if (yes)
+        say(user, "match %" PRId32 ": player %" PRId32 " entered", lobby, account);
+    else
+        say(user, "match %" PRId32 ": player %" PRId32 " refused: %s", lobby, account, error);
+}
+
+static void on_end_answered(void *user, int32_t lobby, bool yes, const char *error)
+{
+    if (!yes)
+        say(user, "match %" PRId32 " ended, but Muster says: %s", lobby, error);
+}
+
+static void on_kick(void *user, int32_t lobby, int32_t account, const char *reason)
+{
+    say(user, "match %" PRId32 ": player %" PRId32 " kicked: %s", lobby, account, reason);
+}
+
+static void on_drain(void *user, bool on)
+{
+    say(user, on ? "draining: no new matches" : "no longer draining");
+}
+
+static const struct muster_callbacks callbacks = {
+    .registered = on_registered,
+    .disconnected = on_disconnected,
+    .allocate = on_allocate,
+    .cancelled = on_cancelled,
+    .ready_answered = on_ready_answered,
+    .validated = on_validated,
+    .end_answered = on_end_answered,
+    .kick = on_kick,
+    .drain = on_drain,
+};
+
+static bool is_due(const struct game *g, int64_t due_ms)
+{
+    return due_ms != DUE_NEVER && g->now_ms >= due_ms;
+}
+
+static void play_end(struct game *g, struct play *p)
+{
+    int32_t lasted_s = (int32_t)((g->now_ms - p->began_ms) / 1000);
+    muster_match_end(g->muster, p->lobby, (int8_t)(1 + lrand48() % 2), lasted_s);
+    say(g, "match %" PRId32 " ended after %" PRId32 " s", p->lobby, lasted_s);
+    play_clear(p);
+}
+
+static void play_step(struct game *g, struct play *p)
+{
+    if (is_due(g, p->answer_due_ms)) {
+        p->answer_due_ms = DUE_NEVER;
+        muster_match_answer(g->muster, p->lobby, true);
+        say(g, "match %" PRId32 " allocated", p->lobby);
+        play_begin(g, p);
+    }
+    if (is_due(g, p->ready_due_ms)) {
+        p->ready_due_ms = DUE_NEVER;
+        muster_match_ready(g->muster, p->lobby);
+    }
+    if (is_due(g, p->end_due_ms))
+        play_end(g, p);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    if (b == DUE_NEVER)
+        return a;
+    return a == DUE_NEVER || b < a ? b : a;
+}
+
+static int64_t next_due(const struct game *g)
+{
+    int64_t due = g->load_due_ms;
+    for (int64_t i = 0; i < g->set.max; i++) {
+        const struct play *p = &g->plays[i];
+        if (p->lobby)
+            due = earlier(due, earlier(p->answer_due_ms, earlier(p->ready_due_ms, p->end_due_ms)));
+    }
+    return due;
+}
+
+/* Share of the machine's processors that was busy since the last call, in percent. */
+static float cpu_percent(struct game *g)
+{
+    FILE *f = fopen("/proc/stat", "re");
+    if (!f)
+        return 0;
+    uint64_t v[8] = {0};
+    int n = fscanf(f,
+                   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64,
+                   &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+    fclose(f);
+    if (n < 5)
+        return 0;
+    struct cpu_times now = {0};
+    for (int i = 0; i < 8; i++)
+        now.all += v[i];
+    now.busy = now.all - v[3] - v[4]; /* without idle and iowait */
+    struct cpu_times before = g->cpu;
+    g->cpu = now;
+    if (before.all == 0 || now.all <= before.all || now.busy < before.busy)
+        return 0;
+    return 100.0f * (float)(now.busy - before.busy) / (float)(now.all - before.all);
+}
+
+static float memory_percent(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    if (!f)
+        return 0;
+    char line[128];
+    uint64_t total = 0;
+    uint64_t available = 0;
+    while (fgets(line, sizeof(line), f)) {
+        (void)sscanf(line, "MemTotal: %" SCNu64, &total);
+        (void)sscanf(line, "MemAvailable: %" SCNu64, &available);
+    }
+    fclose(f);
+    return total > available ? 100.0f * (float)(total - available) / (float)total : 0;
+}
+
+static void load_step(struct game *g)
+{
+    if (g->now_ms < g->load_due_ms)
+        return;
+    g->load_due_ms = g->now_ms + LOAD_EVERY_MS;
+    float cpu = cpu_percent(g);
+    muster_server_set_load(g->muster, g->set.cpu >= 0 ? (float)g->set.cpu : cpu,
+                           g->set.memory >= 0 ? (float)g->set.memory : memory_percent());
+}
+
+static void run(struct game *g, int stop)
+{
+    for (;;) {
+        g->now_ms = clock_monotonic_ms();
+        load_step(g);
+        for (int64_t i = 0; i < g->set.max; i++) {
+            if (g->plays[i].lobby)
+                play_step(g, &g->plays[i]);
+        }
+        muster_server_poll(g->muster);
+
+        struct pollfd fds[2] = {
+            {.fd = stop, .events = POLLIN},
+            {.fd = muster_server_fd(g->muster), .events = muster_server_events(g->muster)},
+        };
+        int64_t wait_ms = next_due(g) - g->now_ms;
+        int timeout_ms = muster_server_timeout_ms(g->muster);
+        if (wait_ms < timeout_ms)
+            timeout_ms = wait_ms > 0 ? (int)wait_ms : 0;
+        poll(fds, 2, timeout_ms);
+        if (fds[0].revents)
+            return;
+    }
+}
+
+/* Holds a port for the players who will never come, so that two servers on one machine differ. */
+static int hold_port(const char *ip, int64_t *port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, ip, &a.sin_addr) != 1)
+        a.sin_addr.s_addr = htonl(INADDR_ANY);
+    socklen_t len = sizeof(a);
+    if (bind(fd, (struct sockaddr *)&a, len) < 0) {
+        a.sin_addr.s_addr = htonl(INADDR_ANY); /* an address of some other machine */
+        (void)bind(fd, (struct sockaddr *)&a, len);
+    }
+    if (getsockname(fd, (struct sockaddr *)&a, &len) == 0)
+        *port = ntohs(a.sin_port);
+    return fd;
+}
+
+static bool parse(int argc, char **argv, struct settings *s)
+{
+    const struct arg table[] = {
+        {"--region", ARG_TEXT, &s->region, 0, 0},
+        {"--max", ARG_NUMBER, &s->max, 1, MUSTER_MAX_MATCHES},
+        {"--server", ARG_TEXT, &s->server, 0, 0},
+        {"--token", ARG_TEXT, &s->token, 0, 0},
+        {"--ip", ARG_TEXT, &s->ip, 0, 0},
+        {"--port", ARG_NUMBER, &s->port, 1024, 65535},
+        {"--match-seconds", ARG_NUMBER, &s->match_seconds, 0, 86400},
+        {"--ready-delay", ARG_NUMBER, &s->ready_delay_ms, -1, 3600000},
+        {"--players", ARG_NUMBER, &s->players, 0, 100},
+        {"--cpu", ARG_NUMBER, &s->cpu, 0, 100},
+        {"--memory", ARG_NUMBER, &s->memory, 0, 100},
+        {"--slow", ARG_NUMBER, &s->slow_ms, 0, 3600000},
+        {"--refuse", ARG_FLAG, &s->refuse, 0, 0},
+        {"--silent", ARG_FLAG, &s->silent, 0, 0},
+        {"--lie-load", ARG_NUMBER, &s->lie_load, 0, 1000000},
+        {"--drop-after", ARG_NUMBER, &s->drop_after, 0, 1000000},
+        {"--no-list", ARG_FLAG, &s->no_list, 0, 0},
+        {"--no-heartbeat", ARG_FLAG, &s->no_heartbeat, 0, 0},
+        {0},
+    };
+    if (!args_parse(argc, argv, table))
+        return false;
+    if (!s->region)
+        return args_refuse(argv[0], "--region is missing");
+    int8_t region = args_region(s->region);
+    if (region < 0 || strcmp(args_region_name(region), "AUTO") == 0)
+        return args_refuse(argv[0], "there is no region '%s'; there are %s", s->region,
+                           args_region_names());
+    return true;
+}
+
+static int start(struct game *g)
+{
+    struct muster_options options = {
+        .server = g->set.server,
+        .token = g->set.token,
+        .ip = g->set.ip,
+        .port = (int32_t)g->set.port,
+        .region = g->region,
+        .max_matches = (int32_t)g->set.max,
+        .heartbeat_ms = g->set.no_heartbeat ? -1 : 0,
+        .unconfirmed_ms = g->set.ready_delay_ms < 0 && g->set.players == 0 ? -1 : 0,
+        .no_match_list = g->set.no_list,
+    };
+    int error = muster_server_new(&options, &callbacks, g, &g->muster);
+    if (error) {
+        args_refuse("game-server", "cannot start for %s: %s", g->set.server,
+                    muster_error_text(error));
+        return error == MUSTER_E_RESOLVE ? EXIT_UNREACHABLE : EXIT_USAGE;
+    }
+    muster_server_set_match_count(g->muster, (int32_t)g->set.lie_load);
+    return EXIT_DONE;
+}
+
+int game_server_run(int argc, char **argv)
+{
+    static struct game g = {
+        .set = {.server = "127.0.0.1:11032",
+                .token = "",
+                .ip = "127.0.0.1",
+                .max = 4,
+                .cpu = -1,
+                .memory = -1,
+                .lie_load = -1,
+                .drop_after = -1},
+    };
+    if (!parse(argc, argv, &g.set))
+        return EXIT_USAGE;
+    g.region = args_region(g.set.region);
+    srand48((long)getpid() ^ (long)clock_wall_ms());
+    int held = g.set.port ? -1 : hold_port(g.set.ip, &g.set.port);
+    int code = start(&g);
+    if (code == EXIT_DONE) {
+        int stop = stop_open();
+        run(&g, stop);
+        say(&g, "goodbye, %" PRId32 " matches left", muster_server_match_count(g.muster));
+        close(stop);
+    }
+    muster_server_free(g.muster);
+    for (int64_t i = 0; i < g.set.max; i++)
+        play_clear(&g.plays[i]);
+    if (held >= 0)
+        close(held);
+    return code;
+}
