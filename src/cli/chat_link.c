@@ -1,0 +1,178 @@
+#include "cli/chat_link.h"
+
+#include "base/clock.h"
+#include "wire/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { SEND_S = 5, READ_SIZE = 16384 };
+
+/* "host:port" into two strings in the caller's memory; false when it is not of that form. */
+static bool split_address(const char *text, char host[256], char port[8])
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon)
+        return false;
+    struct str h = {text, (size_t)(colon - text)};
+    if (h.len >= 2 && h.at[0] == '[' && h.at[h.len - 1] == ']')
+        h = (struct str){h.at + 1, h.len - 2};
+    return h.len > 0 && str_copy(host, 256, h) && str_copy(port, 8, str_of(colon + 1));
+}
+
+/* 0 or an errno. The socket is left blocking, with a limit on how long a write may take. */
+static int connect_within(int fd, const struct addrinfo *a, int timeout_ms)
+{
+    if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS)
+        return errno;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    if (poll(&p, 1, timeout_ms) <= 0)
+        return ETIMEDOUT;
+    int error = 0;
+    socklen_t len = sizeof(error);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+        return error ? error : errno;
+    int on = 1;
+    struct timeval limit = {.tv_sec = SEND_S};
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    return fcntl(fd, F_SETFL, 0) < 0 ? errno : 0;
+}
+
+const char *chat_link_open(struct chat_link *link, const char *address, int timeout_ms)
+{
+    *link = (struct chat_link){.fd = -1};
+    char host[256];
+    char port[8];
+    if (!split_address(address, host, port))
+        return "an address is HOST:PORT";
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int unresolved = getaddrinfo(host, port, &hints, &found);
+    if (unresolved)
+        return gai_strerror(unresolved);
+    int error = 0;
+    for (struct addrinfo *a = found; a && link->fd < 0; a = a->ai_next) {
+        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        error = fd < 0 ? errno : connect_within(fd, a, timeout_ms);
+        if (error == 0)
+            link->fd = fd;
+        else if (fd >= 0)
+            close(fd);
+    }
+    freeaddrinfo(found);
+    return link->fd >= 0 ? NULL : strerror(error);
+}
+
+void chat_link_done(struct chat_link *link)
+{
+    if (link->fd >= 0)
+        close(link->fd);
+    buf_done(&link->in);
+    *link = (struct chat_link){.fd = -1};
+}
+
+bool chat_link_send(struct chat_link *link, const struct chat_message *m)
+{
+    struct buf out = {0};
+    chat_encode(&out, m);
+    size_t at = 0;
+    while (at < out.len) {
+        ssize_t n = send(link->fd, out.data + at, out.len - at, MSG_NOSIGNAL);
+        if (n <= 0 && errno != EINTR)
+            break;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    bool all = at == out.len;
+    buf_done(&out);
+    return all;
+}
+
+static enum chat_link_result broken(struct chat_link *link, const char *why)
+{
+    link->error = why;
+    return LINK_BROKEN;
+}
+
+static enum chat_link_result wait_readable(struct chat_link *link, int stop_fd, int64_t deadline_ms)
+{
+    for (;;) {
+        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        if (left_ms < 0)
+            left_ms = 0;
+        struct pollfd p[2] = {{.fd = link->fd, .events = POLLIN},
+                              {.fd = stop_fd, .events = POLLIN}};
+        int n = poll(p, 2, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+        if (n < 0 && errno != EINTR)
+            return broken(link, strerror(errno));
+        if (p[1].revents)
+            return LINK_STOPPED;
+        if (p[0].revents)
+            return LINK_MESSAGE;
+        if (n == 0)
+            return LINK_TIMEOUT;
+    }
+}
+
+static enum chat_link_result read_more(struct chat_link *link)
+{
+    uint8_t *at = buf_extend(&link->in, READ_SIZE);
+    ssize_t n = recv(link->fd, at, READ_SIZE, 0);
+    int error = errno;
+    link->in.len -= READ_SIZE - (n > 0 ? (size_t)n : 0);
+    if (n == 0)
+        return broken(link, "it closed the connection");
+    return n > 0 || error == EINTR ? LINK_MESSAGE : broken(link, strerror(error));
+}
+
+/* True when a whole frame is at the front of the buffer; a command we do not know is skipped. */
+static bool take_message(struct chat_link *link, struct chat_message *ret)
+{
+    for (;;) {
+        buf_consume(&link->in, link->used);
+        link->used = 0;
+        struct frame frame;
+        enum frame_result r = frame_next(link->in.data, link->in.len, FRAME_MAX, &frame);
+        if (r != FRAME_OK) {
+            link->error = frame_error(r);
+            return false;
+        }
+        link->used = frame.total;
+        enum chat_kind kind = chat_find(frame.code, CHAT_FROM_US);
+        if (kind == CHAT_KINDS)
+            continue;
+        struct cursor c = cursor_of(frame.payload, frame.payload_len);
+        chat_decode(&c, kind, ret);
+        link->error = c.error;
+        return !cursor_failed(&c);
+    }
+}
+
+enum chat_link_result chat_link_next(struct chat_link *link, int stop_fd, int64_t deadline_ms,
+                                     struct chat_message *ret)
+{
+    for (;;) {
+        while (take_message(link, ret)) {
+            if (ret->kind != CHAT_PING)
+                return LINK_MESSAGE;
+            (void)chat_link_send(link, &(struct chat_message){.kind = CHAT_PONG});
+        }
+        if (link->error)
+            return LINK_BROKEN;
+        enum chat_link_result r = wait_readable(link, stop_fd, deadline_ms);
+        if (r == LINK_MESSAGE)
+            r = read_more(link);
+        if (r != LINK_MESSAGE)
+            return r;
+    }
+}
