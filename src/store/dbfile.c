@@ -91,7 +91,7 @@ int dbfile_connect(const char *folder, const char *name, sqlite3 **ret)
     char path[PATH_MAX];
     join(path, folder, name, "");
     sqlite3 *db = NULL;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
     int rc = sqlite3_open_v2(path, &db, flags, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_extended_result_codes(db, 1);
@@ -110,12 +110,23 @@ int dbfile_connect(const char *folder, const char *name, sqlite3 **ret)
 }
 
 /* Makes the file if it is absent (SQLite would give it a wider mode) and syncs what is in it.
- * Before SQLite opens the file: closing a descriptor of it later would drop SQLite's locks. */
+ * Before SQLite opens the file: closing a descriptor of it later would drop SQLite's locks. The
+ * folder may be a symbolic link, a file may not: SQLite would keep its log beside the target. */
 static int sync_file(const char *path, int flags)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
+    int err = fsync(fd) == 0 ? 0 : -errno;
+    close(fd);
+    return err;
+}
+
+int dbfile_sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
     int err = fsync(fd) == 0 ? 0 : -errno;
     close(fd);
     return err;
@@ -125,17 +136,11 @@ static int sync_files(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     join(path, folder, name, "");
-    int err = sync_file(path, O_CREAT | O_NOFOLLOW);
+    int err = sync_file(path, O_CREAT);
     join(path, folder, name, "-wal");
     if (err == 0)
-        err = sync_file(path, O_NOFOLLOW);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if (err == 0 && fsync(fd) != 0)
-        err = -errno;
-    close(fd);
-    return err;
+        err = sync_file(path, 0);
+    return err == 0 ? dbfile_sync_folder(folder) : err;
 }
 
 static int query_int(sqlite3 *db, const char *sql, int *ret)

@@ -38,6 +38,9 @@ int dbfile_open(const char *folder, const char *name, const char *schema, sqlite
  * on failure. */
 int dbfile_connect(const char *folder, const char *name, sqlite3 **ret);
 
+/* Makes the names in a folder durable. Returns 0 or the negative errno. */
+int dbfile_sync_folder(const char *folder);
+
 /* Prepares a statement for the connection's whole life. NULL on failure. */
 sqlite3_stmt *dbfile_prepare(sqlite3 *db, const char *sql);
 

@@ -8,9 +8,11 @@
 #include <time.h>
 
 enum {
-    SLICE_BYTES =
-        8 << 20, /* of journal per transaction, so that memory and a load's wait are bounded */
+    /* A slice also ends when its objects fill this. Objects, not changes: the longer the backlog,
+     * the more changes fall on the same objects, and the cheaper each is. */
+    SLICE_MEMORY = 16 << 20,
     RETRY_MS_MAX = 8000,
+    CHECKPOINT_PASSES = 4,
 };
 
 int fold_open(struct fold *f, const char *folder, struct journal *journal,
@@ -53,9 +55,9 @@ int fold_open(struct fold *f, const char *folder, struct journal *journal,
  * SQLITE_CORRUPT also for a row that cannot be decoded. */
 static int read_slice(struct fold *f, struct latest *latest, struct store_tip *tip)
 {
-    size_t bytes = 0;
+    int64_t bytes = 0;
     int rc = sqlite3_bind_int64(f->read, 1, tip->seq);
-    while (rc == SQLITE_OK && bytes < SLICE_BYTES) {
+    while (rc == SQLITE_OK && bytes < f->limits.slice_bytes && latest->bytes < SLICE_MEMORY) {
         rc = sqlite3_step(f->read);
         if (rc != SQLITE_ROW)
             break;
@@ -68,7 +70,7 @@ static int read_slice(struct fold *f, struct latest *latest, struct store_tip *t
         else
             *tip = (struct store_tip){seq, sqlite3_column_int64(f->read, 1),
                                       sqlite3_column_int64(f->read, 2)};
-        bytes += len;
+        bytes += (int64_t)len;
     }
     sqlite3_reset(f->read);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -113,16 +115,23 @@ static enum slice_result fold_slice(struct fold *f)
     return tip.seq > before ? SLICE_DONE : SLICE_NONE;
 }
 
-/* Copies the journal's log into its file without holding up commits; journal.c says how the log
- * then starts over. */
+/* Copies the journal's log into its file without holding up commits. They go on meanwhile, so each
+ * pass leaves a shorter tail; journal.c says how the log then starts over. */
 static void checkpoint(struct fold *f)
 {
-    int in_log = 0;
-    int copied = 0;
-    int rc =
-        sqlite3_wal_checkpoint_v2(f->reader, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
-    if (rc == SQLITE_OK && copied >= 0)
+    int before = f->journal->backfilled;
+    for (int pass = 0; pass < CHECKPOINT_PASSES; pass++) {
+        int in_log = 0;
+        int copied = 0;
+        int rc =
+            sqlite3_wal_checkpoint_v2(f->reader, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+        if (rc != SQLITE_OK || copied < 0)
+            return;
         f->journal->backfilled = copied;
+        if (copied - before < JOURNAL_TAIL_PAGES)
+            return;
+        before = copied;
+    }
 }
 
 static bool stopping(struct fold *f)
@@ -137,16 +146,14 @@ static bool stopping(struct fold *f)
 static bool fold_all(struct fold *f)
 {
     enum slice_result result;
-    bool any = false;
     do {
         f->waiting_bytes = 0;
         pthread_mutex_lock(&f->state_lock);
         result = fold_slice(f);
         pthread_mutex_unlock(&f->state_lock);
-        any = any || result == SLICE_DONE;
+        if (result == SLICE_DONE)
+            checkpoint(f);
     } while (result == SLICE_DONE && !stopping(f));
-    if (any)
-        checkpoint(f);
     return result != SLICE_FAILED;
 }
 

@@ -15,6 +15,7 @@ struct fold_limits {
     int64_t interval_ms; /* how often the thread looks */
     int64_t rows;        /* waiting rows that wake it before that */
     int64_t bytes;       /* likewise */
+    int64_t slice_bytes; /* of journal in one transaction */
 };
 
 struct fold {

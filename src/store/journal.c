@@ -21,7 +21,6 @@ enum {
      * short tail itself, past the hard limit whatever there is. */
     WAL_SOFT_PAGES = (8 << 20) / DBFILE_PAGE_SIZE,
     WAL_HARD_PAGES = (64 << 20) / DBFILE_PAGE_SIZE,
-    WAL_TAIL_PAGES = (1 << 20) / DBFILE_PAGE_SIZE,
 };
 
 static const char schema[] =
@@ -217,14 +216,14 @@ static void checkpoint(struct journal *j)
     if (j->wal_pages < j->checkpoint_pages)
         return;
     int tail = j->wal_pages - j->backfilled;
-    if (j->wal_pages < WAL_HARD_PAGES && tail > WAL_TAIL_PAGES)
+    if (j->wal_pages < WAL_HARD_PAGES && tail > JOURNAL_TAIL_PAGES)
         return;
     int in_log = 0;
     int copied = 0;
     int rc = sqlite3_wal_checkpoint_v2(j->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
     bool whole = rc == SQLITE_OK && in_log == copied;
     /* When a reader holds the log back, trying at each commit would make every one slow. */
-    j->checkpoint_pages = whole ? WAL_SOFT_PAGES : j->wal_pages + WAL_TAIL_PAGES;
+    j->checkpoint_pages = whole ? WAL_SOFT_PAGES : j->wal_pages + JOURNAL_TAIL_PAGES;
     if (whole)
         j->backfilled = 0;
 }

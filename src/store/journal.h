@@ -10,6 +10,9 @@
 
 #define JOURNAL_FILE "journal.db"
 
+/* A tail of the log that the commit thread may copy itself. */
+enum { JOURNAL_TAIL_PAGES = (1 << 20) / DBFILE_PAGE_SIZE };
+
 struct journal {
     char *folder;
     sqlite3 *db; /* NULL after a failure, until a reopening succeeds */

@@ -35,7 +35,7 @@ struct sqlite_store {
 static const struct sqlite_tuning ordinary = {
     .history_rows = 1000,
     .history_bytes = 64 << 20,
-    .fold = {.interval_ms = 1000, .rows = 4096, .bytes = 8 << 20},
+    .fold = {.interval_ms = 1000, .rows = 4096, .bytes = 8 << 20, .slice_bytes = 64 << 20},
 };
 
 static int sqlite_load(struct store *base, store_sink *sink, void *user, struct store_tip *ret)
@@ -44,8 +44,12 @@ static int sqlite_load(struct store *base, store_sink *sink, void *user, struct 
     struct store_tip tip = {0};
     /* The fold waits, so that the tables and the journal's rest belong together. */
     pthread_mutex_lock(&s->fold.state_lock);
+    int err = 0;
     int rc = state_tip(&s->fold.state, &tip);
-    int err = rc == SQLITE_OK ? 0 : dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
+    if (rc != SQLITE_OK) {
+        log_line(LOG_ERROR, "state cannot be read", "why=\"%s\"", sqlite3_errstr(rc));
+        err = dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
+    }
     if (err == 0)
         err = state_load(&s->fold.state, sink, user);
     if (err == 0)
@@ -101,13 +105,26 @@ static const struct store_ops sqlite_ops = {
     .close = sqlite_close,
 };
 
+static int make_folder(const char *folder, struct why *why)
+{
+    int err = 0;
+    if (mkdir(folder, 0700) == 0) {
+        /* A folder that vanishes takes what is durable in it along. */
+        char parent[PATH_MAX];
+        snprintf(parent, sizeof(parent), "%s/..", folder);
+        err = dbfile_sync_folder(parent);
+    } else if (errno != EEXIST) {
+        err = -errno;
+    }
+    if (err == 0)
+        return 0;
+    why_set(why, "The data folder %s cannot be made: %s.", folder, strerrordesc_np(-err));
+    return ERR_IO;
+}
+
 /* The lock goes with the descriptor, so a killed process leaves none behind. */
 static int lock_folder(const char *folder, int *ret_fd, struct why *why)
 {
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        why_set(why, "The data folder %s cannot be made: %s.", folder, strerrordesc_np(errno));
-        return ERR_IO;
-    }
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/lock", folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -183,7 +200,9 @@ int sqlite_open_tuned(const char *folder, const struct sqlite_tuning *tuning, st
     static _Thread_local struct why why;
     *ret_why = why.text;
     int fd = -1;
-    int err = lock_folder(folder, &fd, &why);
+    int err = make_folder(folder, &why);
+    if (err == 0)
+        err = lock_folder(folder, &fd, &why);
     if (err != 0)
         return err;
     struct sqlite_store *s = xcalloc(1, sizeof(*s));

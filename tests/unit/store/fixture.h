@@ -27,14 +27,17 @@
 static const struct sqlite_tuning fixture_eager = {
     .history_rows = 8,
     .history_bytes = 1 << 20,
-    .fold = {.interval_ms = 2, .rows = 4, .bytes = 1 << 16},
+    .fold = {.interval_ms = 2, .rows = 4, .bytes = 1 << 16, .slice_bytes = 1 << 20},
 };
 
 /* Nothing is folded while the test runs. */
 __attribute__((unused)) static const struct sqlite_tuning fixture_lazy = {
     .history_rows = 1000,
     .history_bytes = 1 << 20,
-    .fold = {.interval_ms = 3600000, .rows = INT64_MAX, .bytes = INT64_MAX},
+    .fold = {.interval_ms = 3600000,
+             .rows = INT64_MAX,
+             .bytes = INT64_MAX,
+             .slice_bytes = INT64_MAX},
 };
 
 static inline char *fixture_folder(void)

@@ -1,9 +1,12 @@
-/* The power fails: what was written but not synced is gone. A file system layer under SQLite keeps
- * an image of each file as of its last sync; a cut opens a store made of those images alone.
+/* A file system layer under SQLite that misbehaves.
  *
- * Syncs of state.db are held back until many more batches were committed, so every cut falls
- * between two steps of the fold: this is where a mark that runs ahead of its rows, or a journal
- * trimmed before the tables are synced, would lose data. */
+ * The power fails: what was written but not synced is gone. The layer keeps an image of each file
+ * as of its last sync; a cut opens a store made of those images alone. Syncs of state.db are held
+ * back until many more batches were committed, so every cut falls between two steps of the fold:
+ * this is where a mark that runs ahead of its rows, or a journal trimmed before the tables are
+ * synced, would lose data.
+ *
+ * A call fails: the n-th write, sync or truncation from now, and some after it. */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -29,6 +32,9 @@ static struct {
     int64_t committed;
     bool released; /* no more holding back */
     int holds;
+    int calls_until_failure; /* 0: no failure is due */
+    int failures_left;
+    int failures; /* so far */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 struct shim_file {
@@ -60,9 +66,29 @@ static void hold_back(void)
         pthread_cond_wait(&disk.changed, &disk.lock);
 }
 
+/* True when this call is to fail. */
+static bool due(sqlite3_file *file)
+{
+    if (!((struct shim_file *)file)->image)
+        return false;
+    pthread_mutex_lock(&disk.lock);
+    bool fails = false;
+    if (disk.calls_until_failure > 1) {
+        disk.calls_until_failure--;
+    } else if (disk.calls_until_failure == 1) {
+        fails = true;
+        disk.failures++;
+        disk.calls_until_failure = --disk.failures_left > 0;
+    }
+    pthread_mutex_unlock(&disk.lock);
+    return fails;
+}
+
 static int shim_sync(sqlite3_file *file, int flags)
 {
     struct shim_file *f = (struct shim_file *)file;
+    if (due(file))
+        return SQLITE_IOERR_FSYNC;
     if (!f->image)
         return f->real->pMethods->xSync(f->real, flags);
     pthread_mutex_lock(&disk.lock);
@@ -84,11 +110,16 @@ static int shim_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 }
 static int shim_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
+    /* Half of it arrives. */
+    if (due(f)) {
+        REAL(f)->pMethods->xWrite(REAL(f), p, n / 2, at);
+        return SQLITE_IOERR_WRITE;
+    }
     return REAL(f)->pMethods->xWrite(REAL(f), p, n, at);
 }
 static int shim_truncate(sqlite3_file *f, sqlite3_int64 n)
 {
-    return REAL(f)->pMethods->xTruncate(REAL(f), n);
+    return due(f) ? SQLITE_IOERR_TRUNCATE : REAL(f)->pMethods->xTruncate(REAL(f), n);
 }
 static int shim_size(sqlite3_file *f, sqlite3_int64 *n)
 {
@@ -244,13 +275,28 @@ static void now_committed(int64_t seq, bool released)
     pthread_mutex_unlock(&disk.lock);
 }
 
-static void loses_nothing_that_was_synced(void **state)
+static char *watched_folder(bool released)
 {
-    (void)state;
-    use_shim();
     char *folder = fixture_folder();
     disk.folder = folder;
-    now_committed(0, true);
+    now_committed(0, released);
+    return folder;
+}
+
+static void forget_folder(char *folder)
+{
+    disk.folder = NULL;
+    for (int i = 0; i < FILES; i++) {
+        free(disk.images[i].bytes);
+        disk.images[i] = (struct image){0};
+    }
+    fixture_remove(folder);
+}
+
+static void a_power_cut_loses_nothing_that_was_durable(void **state)
+{
+    (void)state;
+    char *folder = watched_folder(true);
     struct store *store = fixture_open(folder, &fixture_eager);
     now_committed(0, false);
     for (int64_t seq = 1; seq <= BATCHES; seq++) {
@@ -265,25 +311,130 @@ static void loses_nothing_that_was_synced(void **state)
         fixture_remove(after);
     }
     now_committed(BATCHES, true);
-    assert_true(disk.holds > 3);
     struct store_figures figures;
     store_sqlite_figures(store, &figures);
     assert_in_range(figures.journal_rows, 1, BATCHES - 50);
     fixture_wait_folded(store, BATCHES);
     store_close(store);
+    assert_true(disk.holds > 3);
     store = fixture_open(folder, &fixture_lazy);
     model_check(store, BATCHES);
     store_close(store);
-    disk.folder = NULL;
-    for (int i = 0; i < FILES; i++)
-        free(disk.images[i].bytes);
-    fixture_remove(folder);
+    forget_folder(folder);
+}
+
+static int failures_so_far(void)
+{
+    pthread_mutex_lock(&disk.lock);
+    int n = disk.failures;
+    pthread_mutex_unlock(&disk.lock);
+    return n;
+}
+
+static void fail_from(int calls, int failures)
+{
+    pthread_mutex_lock(&disk.lock);
+    disk.calls_until_failure = calls;
+    disk.failures_left = failures;
+    pthread_mutex_unlock(&disk.lock);
+}
+
+/* Commits one batch as the pipeline does: after a failure it asks what is durable. */
+static void commit_at_last(struct store *store, int64_t seq)
+{
+    struct buf changes = {0};
+    model_batch(&changes, seq);
+    struct store_tip tip = {0};
+    for (int tries = 0; tip.seq < seq; tries++) {
+        assert_true(tries < 100);
+        if (fixture_commit(store, seq, &changes) == 0)
+            tip.seq = seq;
+        else if (store_tip(store, &tip) == 0)
+            assert_in_range(tip.seq, seq - 1, seq);
+    }
+    buf_done(&changes);
+}
+
+static void a_failing_call_loses_nothing_that_was_durable(void **state)
+{
+    (void)state;
+    char *folder = watched_folder(true);
+    struct store *store = fixture_open(folder, &fixture_eager);
+    int64_t seq = 0;
+    for (int n = 1; n <= 90; n++) {
+        int before = failures_so_far();
+        fail_from(n % 45 + 1, n <= 45 ? 1 : 9);
+        for (int i = 0; i < 12; i++)
+            commit_at_last(store, ++seq);
+        model_check(store, seq);
+        if (n % 10 == 0) {
+            store_close(store);
+            fail_from(0, 0);
+            store = fixture_open(folder, &fixture_eager);
+            model_check(store, seq);
+            assert_true(failures_so_far() > before);
+        }
+    }
+    fail_from(0, 0);
+    commit_at_last(store, ++seq);
+    fixture_wait_folded(store, seq);
+    store_close(store);
+    store = fixture_open(folder, &fixture_lazy);
+    model_check(store, seq);
+    store_close(store);
+    forget_folder(folder);
+}
+
+/* Opens with every n-th call failing, until one opening meets no failure. `seq` batches must be
+ * there in the end. */
+static void open_among_failures(const char *folder, int64_t seq)
+{
+    int before;
+    int n = 0;
+    do {
+        before = failures_so_far();
+        fail_from(++n, 1);
+        struct store *store = NULL;
+        const char *why = "";
+        int err = sqlite_open_tuned(folder, &fixture_lazy, &store, &why);
+        fail_from(0, 0);
+        if (err != 0) {
+            assert_int_equal(err, ERR_IO);
+            assert_non_null(strstr(why, folder));
+        }
+        store_close(store);
+    } while (failures_so_far() > before);
+    struct store *store = fixture_open(folder, &fixture_eager);
+    model_check(store, seq);
+    store_close(store);
+}
+
+static void a_failing_call_while_opening_spoils_nothing(void **state)
+{
+    (void)state;
+    char *folder = watched_folder(true);
+    open_among_failures(folder, 0);
+    assert_true(failures_so_far() > 5);
+    struct store *store = fixture_open(folder, &fixture_eager);
+    model_commit(store, 1, 60);
+    store_close(store);
+    open_among_failures(folder, 60);
+    forget_folder(folder);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    use_shim();
+    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loses_nothing_that_was_synced),
+        cmocka_unit_test(a_power_cut_loses_nothing_that_was_durable),
+        cmocka_unit_test(a_failing_call_loses_nothing_that_was_durable),
+        cmocka_unit_test(a_failing_call_while_opening_spoils_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }
