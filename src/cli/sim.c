@@ -78,6 +78,7 @@ static void worker(const struct plan *plan, int index, int workers, int fd)
         if (write(fd, &report, sizeof(report)) != (ssize_t)sizeof(report))
             _exit(1);
     }
+    (void)fflush(stdout);
     _exit(0);
 }
 

@@ -219,6 +219,7 @@ static void store_up(struct core *core)
         effect_add(core, EFFECT_LIST_ASK, server->conn);
         server_settle(core, server);
     }
+    deadlines_run(core); /* they waited */
 }
 
 /* Time in which this process did not run counts for no peer's silence. */

@@ -24,7 +24,8 @@ int32_t server_load(const struct server *server)
 {
     if (PLANTED(heartbeat_overwrites))
         return server->reported;
-    return server->reported > server->held ? server->reported : server->held;
+    int32_t known = server->held + server->unknown;
+    return server->reported > known ? server->reported : known;
 }
 
 enum server_status server_status(const struct server *server)
@@ -437,11 +438,13 @@ static void reconcile(struct core *core, struct server *server, const struct cha
         else if (!held && whole && state == SESSION_CANCELLING && !session->told)
             session_delete(core, session);
     }
+    server->unknown = 0;
     struct cursor c = cursor_of(list->data, list->len);
     for (uint32_t i = 0; i < list->n; i++) {
         int32_t lobby = cursor_i32(&c);
         if (session_here(core, server, lobby))
             continue;
+        server->unknown++;
         struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
         note->server_id = (int32_t)server->row.id;
         note->lobby = lobby;
@@ -550,6 +553,10 @@ void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_hear
     server->reported = beat->current_match_count;
     server->cpu_percent = beat->cpu_percent;
     server->memory_percent = beat->memory_percent;
+    int32_t others =
+        beat->current_match_count > server->open ? beat->current_match_count - server->open : 0;
+    if (server->unknown > others)
+        server->unknown = others; /* some of them have ended */
     hear(core, server);
     server_refresh(core, server);
     look_at_shortfall(core, server);
@@ -607,6 +614,7 @@ void server_take_over(struct core *core, struct server *fresh, const struct serv
     fresh->listed = old->listed;
     fresh->cannot_list = old->cannot_list;
     fresh->reported = old->reported;
+    fresh->unknown = old->unknown;
     fresh->cpu_percent = old->cpu_percent;
     fresh->memory_percent = old->memory_percent;
     fresh->backoff_ms = old->backoff_ms;

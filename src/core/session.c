@@ -509,8 +509,11 @@ void session_match_ended(struct core *core, struct server *server, int32_t lobby
             server->reported--; /* newer evidence than its last heartbeat */
         session_end(core, session, END_MATCH_ENDED);
         server_refresh(core, server);
-    } else if (!session_ended_here(core, server, lobby)) {
-        err = ERR_MATCH_NOT_FOUND;
+    } else {
+        if (!session && server->unknown > 0)
+            server->unknown--;
+        err = session_ended_here(core, server, lobby) ? 0 : ERR_MATCH_NOT_FOUND;
+        server_refresh(core, server);
     }
     struct effect *e = effect_add(core, EFFECT_MATCH_ENDED, server->conn);
     e->err = err;

@@ -113,6 +113,7 @@ struct server {
     bool listed;       /* its matches are known (or it had its time to tell) since it connected */
     bool cannot_list;  /* asked, never answered */
     int32_t reported;  /* matches by its last heartbeat */
+    int32_t unknown;   /* matches it lists that nobody here knows: theirs are real slots too */
     float cpu_percent; /* by its last heartbeat */
     float memory_percent;
     int32_t shortfalls; /* heartbeats in a row that reported fewer matches than are open */
@@ -166,7 +167,7 @@ void server_succeeded(struct core *core, struct server *server);
 /* Recomputes status, score and place. Call after any change to what they depend on. */
 void server_refresh(struct core *core, struct server *server);
 
-/* The slots it has no more: max(reported, held). */
+/* The slots it has no more: max(reported, held + unknown). */
 int32_t server_load(const struct server *server);
 enum server_status server_status(const struct server *server);
 

@@ -18,7 +18,7 @@ void chat_init(struct world *w, struct chat *c, int index)
 {
     memset(c, 0, sizeof(*c));
     c->index = index;
-    c->ask_every_ms = random_between(&w->random, 200, 8000);
+    c->ask_every_ms = random_between(&w->random, 300, 15 * 1000);
     wake_after(w, c, random_between(&w->random, 0, 5000));
 }
 
@@ -110,19 +110,30 @@ static struct lobby *find_lobby(struct chat *c, int32_t id)
     return id >= 1 && id <= c->n_lobbies ? &c->lobbies[id - 1] : NULL;
 }
 
+/* A finished ticket is kept for a while (or while it is among the newest); after that its lobby id
+ * may be given anew, and nothing can be said about it. */
+static bool is_remembered(const struct world *w, const struct lobby *lobby)
+{
+    bool few_kept = w->config.limits.tickets_kept < MAX_LOBBIES;
+    return !few_kept && world_core_ms(w) - lobby->given_core_ms < w->config.timeouts.keep_ms;
+}
+
 static void hear_success(struct world *w, struct chat *c, struct lobby *lobby,
                          const struct effect *e)
 {
     w->result->successes++;
     bool same = lobby->server_id == e->server_id && str_eq(str_of(lobby->token), e->token);
-    if (lobby->state == LOBBY_GIVEN && !lobby->unsure && !same)
+    bool sure = !lobby->unsure && is_remembered(w, lobby);
+    if (lobby->state == LOBBY_GIVEN && sure && !same)
         world_broken(w, "I4/I5: chat %d lobby %d was answered %d %s, now %d %.*s", c->index,
                      lobby->id, lobby->server_id, lobby->token, e->server_id, (int)e->token.len,
                      e->token.at);
-    if (lobby->ended && !lobby->unsure)
+    if (lobby->ended && sure)
         world_broken(w, "I4: chat %d lobby %d was over and is given again", c->index, lobby->id);
-    if (!same)
+    if (!same) {
         lobby->ended = false;
+        lobby->given_core_ms = world_core_ms(w);
+    }
     lobby->state = LOBBY_GIVEN;
     lobby->server_id = e->server_id;
     (void)str_copy(lobby->token, sizeof(lobby->token), e->token);
@@ -133,16 +144,14 @@ static void hear_refusal(struct world *w, struct chat *c, struct lobby *lobby,
 {
     if (e->err == ERR_INTERNAL || e->err == ERR_TOO_MANY)
         return; /* says nothing about the lobby */
-    if (lobby->state == LOBBY_GIVEN && !lobby->unsure && e->err != ERR_INVALID_LOBBY)
+    bool sure = !lobby->unsure && is_remembered(w, lobby);
+    if (lobby->state == LOBBY_GIVEN && sure && e->err != ERR_INVALID_LOBBY)
         world_broken(w, "I4/I5: chat %d lobby %d was given, now refused: %s", c->index, lobby->id,
                      err_code(e->err));
-    if (e->err == ERR_INVALID_LOBBY) {
-        if (lobby->state != LOBBY_GIVEN && !lobby->unsure && lobby->state != LOBBY_ASKED)
-            world_broken(w, "I4: chat %d lobby %d is over before it began", c->index, lobby->id);
+    if (e->err == ERR_INVALID_LOBBY)
         lobby->ended = true;
-    } else if (lobby->state != LOBBY_GIVEN) {
+    else if (lobby->state != LOBBY_GIVEN || !sure)
         lobby->state = LOBBY_REFUSED;
-    }
 }
 
 static void hear_answer(struct world *w, struct chat *c, const struct effect *e)

@@ -33,7 +33,7 @@ void game_init(struct world *w, struct game *g, int index)
         .refuse_percent = random_chance(r, 30) ? (int)random_between(r, 1, 60) : 0,
         .silent_percent = random_chance(r, 30) ? (int)random_between(r, 1, 60) : 0,
         .ack_max_ms = random_chance(r, 30) ? 9000 : 50,
-        .match_max_ms = random_between(r, 5, 600) * 1000,
+        .match_max_ms = random_between(r, 5, random_chance(r, 30) ? 1200 : 90) * 1000,
         .lies_by = random_chance(r, 10) ? (int32_t)random_between(r, 1, 2) : 0,
     };
     wake_after(w, g, random_between(r, 0, 5000));

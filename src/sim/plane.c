@@ -16,6 +16,7 @@ static void on_submit(void *user, const struct store_batch *batch)
     struct world *w = user;
     w->committing = true;
     w->commit = *batch;
+    w->core_offset_ms = batch->core_ms - w->now_ms;
     bool slow = w->now_ms < w->disk_slow_until_ms;
     int64_t delay = slow ? random_between(&w->random, 50, 3000) : random_between(&w->random, 0, 4);
     world_after(w, delay, HAPPENS_COMMITTED)->life = w->plane_life;

@@ -20,6 +20,11 @@ int64_t world_wall_ms(const struct world *w)
     return (int64_t)WALL_START_S * 1000 + w->now_ms + w->wall_offset_ms;
 }
 
+int64_t world_core_ms(const struct world *w)
+{
+    return w->now_ms + w->core_offset_ms;
+}
+
 void world_trace(struct world *w, const char *format, ...)
 {
     if (!w->trace)
@@ -151,7 +156,8 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
     w->config.timeouts.keep_ms = random_between(&w->random, 60, 600) * 1000;
     w->config.timeouts.session_ms = random_between(&w->random, 300, 3600) * 1000;
     w->config.timeouts.forget_ms = random_between(&w->random, 60, 1200) * 1000;
-    w->config.limits.tickets_kept = (int32_t)random_between(&w->random, 20, 400);
+    if (random_chance(&w->random, 15))
+        w->config.limits.tickets_kept = (int32_t)random_between(&w->random, 5, 200);
     w->config.fleets[0].ready_required = random_chance(&w->random, 15);
     w->n_games = (int)random_between(&w->random, 1, MAX_GAMES);
     w->n_chats = (int)random_between(&w->random, 1, MAX_CHATS - 1);

@@ -102,6 +102,7 @@ struct lobby {
     bool ended;  /* a MATCH_EVENT said so, or an answer */
     bool unsure; /* a cancel was sent and its answer never came */
     int32_t server_id;
+    int64_t given_core_ms;
     char token[TEXT_MAX];
 };
 
@@ -133,6 +134,7 @@ struct world {
     struct random random;
     int64_t now_ms;
     int64_t wall_offset_ms;
+    int64_t core_offset_ms; /* core time minus simulated time, at the last commit */
     struct heap queue;
     uint64_t order;
     uint64_t hash;
@@ -174,6 +176,9 @@ void world_broken(struct world *w, const char *format, ...) __attribute__((forma
 void world_trace(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void world_mix(struct world *w, uint64_t value);
 int64_t world_wall_ms(const struct world *w);
+
+/* Core time now, as far as the last commit tells: a restart may add up to ten minutes. */
+int64_t world_core_ms(const struct world *w);
 
 /* network.c */
 struct wire *wire_open(struct world *w, bool game, int actor);
