@@ -116,8 +116,8 @@ def test_cancel_is_owed_to_a_server_that_was_away_even_across_a_restart(world, h
 
 
 def test_slot_of_a_cancelled_match_is_free_when_cancel_is_on_its_way(world):
-    """Not before: nobody knows whether a server that is away still plays the match. Once CANCEL is
-    written, whatever follows on that connection arrives after it."""
+    """Not before: nobody knows whether a server that is away still plays the match. Nor must it be
+    acknowledged: whatever follows on that connection arrives after it."""
     server = world.server(capacity=1, acks_cancel=False)
     asker = world.chat()
     asker.allocate(7)
@@ -128,8 +128,6 @@ def test_slot_of_a_cancelled_match_is_free_when_cancel_is_on_its_way(world):
     server.register()
     assert asker.refuse(8) == "No servers available"
     server.send_list()
+    server.expect_cancel(7)
+    server.beat()  # reports none, so only what Muster itself holds could be in the way
     asker.allocate(9)
-    assert [m.name for m in server.inbox if m.name.endswith("_MATCH")] == [
-        "SV_CANCEL_MATCH",
-        "SV_ALLOCATE_MATCH",
-    ]

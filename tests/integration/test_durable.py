@@ -139,6 +139,9 @@ def test_heartbeats_and_pings_do_not_wait_for_the_disk(world, gate):
     asker.round_trip()
     asker.send(chat.mgr_heartbeat())
     asker.expect("MGR_HEARTBEAT_ACK")
+    assert not server.asked, "the disk still stands"
+    gate.open()
+    asker.placed(7)
 
 
 @pytest.mark.muster(heartbeat_ms=1500)

@@ -48,18 +48,19 @@ def test_peer_that_never_reads_is_cut_and_costs_little(world):
     world.server()
     deaf = world.chat("deaf", receive_buffer=4096)
     good = world.chat("good")
+    deaf.allocate(1)
     before_kib = world.muster.resident_kib()
     deaf.stop_reading()
-    request = chat.mgr_server_allocation_request(0, 6, 0, EU, 10, 0) * 500  # refused, 33 bytes each
+    repeat = chat.mgr_server_allocation_request(1, 6, 0, EU, 10, 0)  # its answer is far longer
 
     def cut():
-        if len(deaf.outgoing) < len(request):
-            deaf.send(request)
+        if len(deaf.outgoing) < 1000 * len(repeat):
+            deaf.send(5000 * repeat)
         good.round_trip()
         return deaf.send_failed
 
     world.wait(cut, "end of a peer that does not read", timeout_s=20)
-    good.allocate(1)
+    good.allocate(2)
     assert world.muster.resident_kib() - before_kib < 16 * 1024
 
 

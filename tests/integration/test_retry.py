@@ -117,7 +117,8 @@ def retry_until_placed(world, asker, lobbies):
 
 @pytest.mark.muster(**SHORT)
 def test_late_ack_is_answered_with_a_cancel(world):
-    late = world.server(on_allocate="silent")
+    """The ACK crosses the CANCEL on the wire."""
+    late = world.server(on_allocate="silent", acks_cancel=False)
     other = world.server(cpu=10)
     asker = world.chat()
     asker.request(7)

@@ -63,8 +63,8 @@ def test_nothing_is_placed_on_a_returned_server_before_its_list(world):
     server.expect("SV_MATCH_LIST")
     assert asker.refuse(8) == "No servers available"
     server.send_list()
-    asker_placed = asker.allocate(9)
-    assert asker_placed.server_id == server.server_id
+    server.round_trip()
+    assert asker.allocate(9).server_id == server.server_id
 
 
 @pytest.mark.muster(list_ms=400)
@@ -82,15 +82,18 @@ def test_server_that_cannot_list_is_placed_again_after_its_time(world):
     assert server.validate(7, 1).ok, "and its match goes on"
 
 
-def test_offer_that_was_never_acknowledged_goes_elsewhere_when_its_server_reconnects(world):
+def test_match_whose_acknowledgement_was_lost_with_the_connection_is_cancelled(world):
+    """The server plays it, Muster never heard so and gave it to another: the list shows both."""
     server = world.server(on_allocate="silent")
     other = world.server(cpu=50)
     asker = world.chat()
     asker.request(7)
-    server.expect_offer(7)
+    offer = server.expect_offer(7)
+    server.hold(7, offer.match_token)
     server.reconnect()
     assert asker.placed(7).server_id == other.server_id
-    server.expect_cancel(7)
+    assert server.expect_cancel(7).match_token == offer.match_token
+    assert not server.matches and 7 in other.matches
 
 
 @pytest.mark.parametrize("how", ["restart", "crash"])

@@ -280,13 +280,17 @@ class GameServer(Peer):
 
     # --- starting
 
+    def open(self):
+        self.beats = deque()  # why each heartbeat that has no answer yet was sent
+        super().open()
+
     def say_hello(self):
         self.send(chat.sv_handshake(self.token, self.ip, self.port, self.region, self.capacity))
 
     def register(self):
         """Handshake, match list, first heartbeat: after this Muster may place matches here."""
         self.say_hello()
-        self.server_id = self.answer("SV_HANDSHAKE_RESPONSE").server_id
+        self.answer("SV_HANDSHAKE_RESPONSE")
         if self.lists:
             self.send_list()
         self.beat()
@@ -301,8 +305,12 @@ class GameServer(Peer):
     # --- by itself
 
     def received(self, message):
+        if message.name == "SV_HEARTBEAT_ACK" and self.beats.popleft() == "by itself" and message.ok:
+            return
         super().received(message)
-        if message.name == "SV_ALLOCATE_MATCH":
+        if message.name == "SV_HANDSHAKE_RESPONSE" and message.ok:
+            self.server_id = message.server_id
+        elif message.name == "SV_ALLOCATE_MATCH":
             self.asked.append(message)
             self.take_on(message.lobby, message.match_token)
         elif message.name == "SV_CANCEL_MATCH":
@@ -339,12 +347,13 @@ class GameServer(Peer):
             return
         now = time.monotonic()
         if self.next_beat_s is None or now >= self.next_beat_s:
-            self.send_beat()
+            self.send_beat("by itself")
             self.next_beat_s = now + self.beat_every_s
 
     # --- when told
 
-    def send_beat(self):
+    def send_beat(self, why="told"):
+        self.beats.append(why)
         count = len(self.matches) if self.count is None else self.count
         self.send(chat.sv_heartbeat(self.server_id, count, self.cpu, self.memory))
 
