@@ -175,8 +175,11 @@ static void print_event(const struct asker *a, const struct chat_mgr_match_event
         print_json_text("reason", m->reason);
         putchar('}');
     } else {
-        printf("lobby %" PRId32 ": %s%s", m->lobby, words, m->reason.len > 0 ? ": " : "");
-        print_text(m->reason);
+        printf("lobby %" PRId32 ": %s", m->lobby, words);
+        if (m->kind == MATCH_ENDED && m->reason.len > 0) { /* the others say all in their name */
+            printf(": ");
+            print_text(m->reason);
+        }
     }
     end_line();
 }
@@ -367,7 +370,7 @@ static int converse(struct asker *a)
         struct chat_message m;
         enum chat_link_result r = chat_link_next(&a->link, a->stop, due, &m);
         if (r == LINK_STOPPED)
-            return a->refused > 0 ? EXIT_REFUSED : EXIT_DONE;
+            return EXIT_DONE;
         if (r == LINK_BROKEN)
             return unreachable("%s: %s", a->set.manager, a->link.error);
         int code = r == LINK_MESSAGE ? on_message(a, &m) : EXIT_DONE;
@@ -423,6 +426,8 @@ static bool parse(int argc, char **argv, struct asker *a)
         return false;
     if (s->lobby == INT64_MIN)
         return args_refuse(argv[0], "--lobby is missing");
+    if (!strchr(s->manager, ':'))
+        return args_refuse(argv[0], "--manager takes HOST:PORT, not '%s'", s->manager);
     if (!s->regions && s->cancel)
         s->regions = "AUTO"; /* the lobby says which match is meant */
     if (!s->regions)

@@ -80,7 +80,7 @@ bool args_parse(int argc, char **argv, const struct arg *table)
         }
         if (arg->kind == ARG_WORD)
             value = argv[i];
-        else if (!value && i + 1 < argc)
+        else if (!value && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
             value = argv[++i];
         if (!value)
             return args_refuse(verb, "%s needs a value", arg->name);

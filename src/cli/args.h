@@ -21,7 +21,8 @@ struct arg {
 };
 
 /* Reads argv[1..] into the table's places, which ends with a row without a name. "--name value" and
- * "--name=value" are the same. On failure one sentence has been printed on standard error. */
+ * "--name=value" are the same; only the latter takes a value that begins with "--". On failure one
+ * sentence has been printed on standard error. */
 bool args_parse(int argc, char **argv, const struct arg *table);
 
 /* Prints "muster VERB: ..." and where to read more; always false, to be returned. */

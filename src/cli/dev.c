@@ -240,8 +240,11 @@ static enum start start_serve(struct dev *d)
     char manager_port[8];
     snprintf(server_port, sizeof(server_port), "%d", free_port(d, SERVER_PORT));
     snprintf(manager_port, sizeof(manager_port), "%d", free_port(d, MANAGER_PORT));
-    const char *args[] = {"serve",     "--dev",          "--data",     d->data, "--server-port",
-                          server_port, "--manager-port", manager_port, NULL};
+    /* The course of things is told by those it happens to; Muster adds what is out of order. */
+    const char *args[] = {
+        "serve",     "--dev",          "--data",     d->data,       "--server-port",
+        server_port, "--manager-port", manager_port, "--log-level", "warn",
+        NULL};
     if (!spawn(&d->children[SERVE], "serve", "serve: ", args))
         return START_FAILED;
     int64_t deadline = clock_monotonic_ms() + START_MS;
@@ -294,21 +297,20 @@ static bool start_chat(struct dev *d)
 
 static void print_hints(const struct dev *d)
 {
-    pid_t victim = d->children[1].pid;
     printf(
         "\n"
-        "Muster runs with six game servers (EU, USE, SG) and a chat server that asks for a match\n"
-        "every second. Try in another terminal:\n"
+        "Muster runs with six game servers (two in each of EU, USE and SG) and a chat server that\n"
+        "asks for a match every second. Try in another terminal:\n"
         "\n"
         "  muster allocate --lobby 4242 --region EU --manager %s\n"
-        "      ask for a match yourself; ask again: same server, same token\n"
+        "      asks for a match; asked again while it is played: same server, same token\n"
         "  kill -9 %d\n"
-        "      one of the two EU servers dies: the other takes over, its matches are lost after 30 "
-        "s\n"
-        "  ctrl-c here, then start again\n"
-        "      everything answered is still known: 4242 once more, same server and token\n"
+        "      one of the two EU servers dies: new matches go to the other at once, and after\n"
+        "      30 s without a heartbeat the dead one's matches are reported lost\n"
+        "  allocate --lobby 4243 as above, then ctrl-c here, start again, and repeat it\n"
+        "      same server, same token: the match was on disk before you saw the answer\n"
         "\n",
-        d->manager, victim);
+        d->manager, d->children[1].pid);
     fflush(stdout);
 }
 

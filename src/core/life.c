@@ -56,6 +56,10 @@ void core_free(struct core *core)
     map_done(&core->fleets);
     free_all(&core->peers);
     free_all(&core->staged);
+    at = 0;
+    struct server *server = NULL;
+    while ((server = map_next(&core->servers, &at)))
+        free(server->strangers);
     free_all(&core->servers);
     free_all(&core->chat_servers);
     free_all(&core->sessions);
@@ -254,7 +258,7 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
     size_t at = 0;
     struct server *server = NULL;
     while ((server = map_next(&fresh->servers, &at))) {
-        const struct server *same = map_get(&old->servers, (uint64_t)server->row.id);
+        struct server *same = map_get(&old->servers, (uint64_t)server->row.id);
         if (same)
             server_take_over(fresh, server, same);
     }

@@ -35,7 +35,9 @@ static bool was_tried(const struct ticket *ticket, const struct server *server)
 static bool is_candidate(const struct core *core, const struct ticket *ticket,
                          const struct server *server)
 {
-    return !was_tried(ticket, server) && !session_here(core, server, ticket->row.lobby);
+    int32_t lobby = ticket->row.lobby;
+    return !was_tried(ticket, server) && !session_here(core, server, lobby) &&
+           !server_has_stranger(server, lobby);
 }
 
 /* Best candidate of one group. The few better ones that this ticket may not have are taken out

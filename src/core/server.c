@@ -14,6 +14,7 @@
 #include "core/state.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PORT_MIN = 1024, PORT_MAX = 65535, CAPACITY_MAX = 1000, LIST_FULL = 255 };
@@ -24,7 +25,7 @@ int32_t server_load(const struct server *server)
 {
     if (PLANTED(heartbeat_overwrites))
         return server->reported;
-    int32_t known = server->held + server->unknown;
+    int32_t known = server->held + server->stranger_slots;
     return server->reported > known ? server->reported : known;
 }
 
@@ -299,6 +300,48 @@ void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshak
     }
 }
 
+/* ── strangers ─────────────────────────────────────────────────────────────────────────────── */
+
+static void forget_strangers(struct server *server)
+{
+    free(server->strangers);
+    server->strangers = NULL;
+    server->n_strangers = 0;
+    server->stranger_slots = 0;
+}
+
+bool server_has_stranger(const struct server *server, int32_t lobby)
+{
+    for (int32_t i = 0; i < server->n_strangers; i++) {
+        if (server->strangers[i] == lobby)
+            return true;
+    }
+    return false;
+}
+
+void server_stranger_ended(struct core *core, struct server *server, int32_t lobby)
+{
+    for (int32_t i = 0; i < server->n_strangers; i++) {
+        if (server->strangers[i] != lobby)
+            continue;
+        server->strangers[i] = server->strangers[--server->n_strangers];
+        if (server->stranger_slots > server->n_strangers)
+            server->stranger_slots = server->n_strangers;
+        server_refresh(core, server);
+        return;
+    }
+}
+
+/* A heartbeat counts what is open here and the strangers; fewer means that some of them ended. */
+static void count_strangers(struct server *server)
+{
+    int32_t others = server->reported > server->open ? server->reported - server->open : 0;
+    if (others == 0)
+        forget_strangers(server);
+    else if (server->stranger_slots > others)
+        server->stranger_slots = others;
+}
+
 /* ── connection lost, silence ──────────────────────────────────────────────────────────────── */
 
 /* Sessions that were being opened there go to another server; what was said on the connection may
@@ -391,6 +434,7 @@ void server_maybe_forget(struct core *core, struct server *server)
 void server_unlink(struct core *core, struct server *server)
 {
     leave_group(server);
+    forget_strangers(server);
     deadline_clear(core, &server->silent);
     deadline_clear(core, &server->list);
     deadline_clear(core, &server->challenged);
@@ -438,17 +482,26 @@ static void reconcile(struct core *core, struct server *server, const struct cha
         else if (!held && whole && state == SESSION_CANCELLING && !session->told)
             session_delete(core, session);
     }
-    server->unknown = 0;
+}
+
+/* What it lists beyond that is real too, whoever gave it: remember which, so that neither its slot
+ * nor its id is given again. */
+static void meet_strangers(struct core *core, struct server *server, const struct chat_list *list)
+{
+    forget_strangers(server);
     struct cursor c = cursor_of(list->data, list->len);
     for (uint32_t i = 0; i < list->n; i++) {
         int32_t lobby = cursor_i32(&c);
         if (session_here(core, server, lobby))
             continue;
-        server->unknown++;
+        if (!server->strangers)
+            server->strangers = xmalloc(list->n * sizeof(*server->strangers));
+        server->strangers[server->n_strangers++] = lobby;
         struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
         note->server_id = (int32_t)server->row.id;
         note->lobby = lobby;
     }
+    server->stranger_slots = server->n_strangers;
 }
 
 void server_settle(struct core *core, struct server *server)
@@ -483,6 +536,7 @@ void server_match_list(struct core *core, conn_id conn, const struct chat_sv_mat
     server->zeros = 0;
     server->reported = (int32_t)list->lobbies.n; /* newer evidence than its last heartbeat */
     reconcile(core, server, &list->lobbies);
+    meet_strangers(core, server, &list->lobbies);
     listed(core, server);
 }
 
@@ -553,10 +607,7 @@ void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_hear
     server->reported = beat->current_match_count;
     server->cpu_percent = beat->cpu_percent;
     server->memory_percent = beat->memory_percent;
-    int32_t others =
-        beat->current_match_count > server->open ? beat->current_match_count - server->open : 0;
-    if (server->unknown > others)
-        server->unknown = others; /* some of them have ended */
+    count_strangers(server);
     hear(core, server);
     server_refresh(core, server);
     look_at_shortfall(core, server);
@@ -608,13 +659,16 @@ void server_loaded(struct core *core, struct server *server)
     server_refresh(core, server);
 }
 
-void server_take_over(struct core *core, struct server *fresh, const struct server *old)
+void server_take_over(struct core *core, struct server *fresh, struct server *old)
 {
     fresh->conn = old->conn;
     fresh->listed = old->listed;
     fresh->cannot_list = old->cannot_list;
     fresh->reported = old->reported;
-    fresh->unknown = old->unknown;
+    fresh->strangers = old->strangers;
+    fresh->n_strangers = old->n_strangers;
+    fresh->stranger_slots = old->stranger_slots;
+    old->strangers = NULL;
     fresh->cpu_percent = old->cpu_percent;
     fresh->memory_percent = old->memory_percent;
     fresh->backoff_ms = old->backoff_ms;

@@ -510,10 +510,8 @@ void session_match_ended(struct core *core, struct server *server, int32_t lobby
         session_end(core, session, END_MATCH_ENDED);
         server_refresh(core, server);
     } else {
-        if (!session && server->unknown > 0)
-            server->unknown--;
+        server_stranger_ended(core, server, lobby);
         err = session_ended_here(core, server, lobby) ? 0 : ERR_MATCH_NOT_FOUND;
-        server_refresh(core, server);
     }
     struct effect *e = effect_add(core, EFFECT_MATCH_ENDED, server->conn);
     e->err = err;

@@ -110,10 +110,15 @@ struct server {
 
     conn_id conn; /* 0 = not connected */
     bool offline;
-    bool listed;       /* its matches are known (or it had its time to tell) since it connected */
-    bool cannot_list;  /* asked, never answered */
-    int32_t reported;  /* matches by its last heartbeat */
-    int32_t unknown;   /* matches it lists that nobody here knows: theirs are real slots too */
+    bool listed;      /* its matches are known (or it had its time to tell) since it connected */
+    bool cannot_list; /* asked, never answered */
+    int32_t reported; /* matches by its last heartbeat */
+
+    /* Matches it listed that nobody here knows: their slots are taken and their ids are in use. */
+    int32_t *strangers;
+    int32_t n_strangers;
+    int32_t stranger_slots; /* at most n_strangers; fewer when a heartbeat says some have ended */
+
     float cpu_percent; /* by its last heartbeat */
     float memory_percent;
     int32_t shortfalls; /* heartbeats in a row that reported fewer matches than are open */
@@ -164,10 +169,16 @@ void server_settle(struct core *core, struct server *server);
 void server_failed(struct core *core, struct server *server);
 void server_succeeded(struct core *core, struct server *server);
 
+/* True when it listed a match of that lobby id that nobody here knows. */
+bool server_has_stranger(const struct server *server, int32_t lobby);
+
+/* A match that nobody here knows has ended there. */
+void server_stranger_ended(struct core *core, struct server *server, int32_t lobby);
+
 /* Recomputes status, score and place. Call after any change to what they depend on. */
 void server_refresh(struct core *core, struct server *server);
 
-/* The slots it has no more: max(reported, held + unknown). */
+/* The slots it has no more: max(reported, held + stranger_slots). */
 int32_t server_load(const struct server *server);
 enum server_status server_status(const struct server *server);
 
@@ -180,7 +191,7 @@ void server_unlink(struct core *core, struct server *server);
 void server_deadline(struct core *core, struct server *server, enum deadline_kind kind);
 
 /* A new core, after a failed commit: connection and load of the same server in the old one. */
-void server_take_over(struct core *core, struct server *fresh, const struct server *old);
+void server_take_over(struct core *core, struct server *fresh, struct server *old);
 
 /* ── chat server ───────────────────────────────────────────────────────────────────────────── */
 

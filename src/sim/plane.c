@@ -35,6 +35,17 @@ static void judge_close(struct world *w, const struct effect *e)
         world_broken(w, "false Offline: game %d was heard %" PRId64 " ms ago", g->index, silent);
 }
 
+/* A heartbeat counts from when it is acknowledged: one that comes after its server was given up
+ * does not make that wrong. */
+static void note_beat(struct world *w, conn_id conn)
+{
+    struct wire *wire = wire_find(w, conn);
+    if (!wire || !wire->game)
+        return;
+    w->games[wire->actor].last_beat_arrived_ms = w->now_ms;
+    w->games[wire->actor].slept_at_beat_ms = w->slept_ms;
+}
+
 static void on_release(void *user, const struct effect *effects, size_t n)
 {
     struct world *w = user;
@@ -52,6 +63,8 @@ static void on_release(void *user, const struct effect *effects, size_t n)
                     err_code(e->err));
         bool refused_hello =
             (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO) && e->err;
+        if (e->kind == EFFECT_HEARTBEAT && !e->err)
+            note_beat(w, e->conn);
         if (e->kind == EFFECT_CLOSE)
             judge_close(w, e);
         else
@@ -100,22 +113,12 @@ void plane_crash(struct world *w)
         w->plane_life;
 }
 
-static void note_beat(struct world *w, const struct event *event)
-{
-    struct wire *wire = event->kind == EVENT_HEARTBEAT || event->kind == EVENT_SERVER_HELLO
-                            ? wire_find(w, event->conn)
-                            : NULL;
-    if (!wire || !wire->game)
-        return;
-    w->games[wire->actor].last_beat_arrived_ms = w->now_ms;
-    w->games[wire->actor].slept_at_beat_ms = w->slept_ms;
-}
-
 void plane_event(struct world *w, const struct event *event)
 {
     world_mix(w, (uint64_t)event->kind << 40 ^ event->conn);
     world_trace(w, "event  %d from conn %" PRIu64, event->kind, event->conn);
-    note_beat(w, event);
+    if (event->kind == EVENT_SERVER_HELLO)
+        note_beat(w, event->conn);
     pipeline_event(w->pipeline, event, w->now_ms, world_wall_ms(w));
     look(w);
     if (!w->broken)

@@ -223,13 +223,13 @@ int store_open_sqlite(const char *folder, struct store **ret, const char **ret_w
     return sqlite_open_tuned(folder, &ordinary, ret, ret_why);
 }
 
-void store_sqlite_figures(struct store *base, struct store_figures *ret)
+void store_sqlite_figures(struct store *s, struct store_figures *ret)
 {
-    struct sqlite_store *s = (struct sqlite_store *)base;
+    struct sqlite_store *sqlite = (struct sqlite_store *)s;
     *ret = (struct store_figures){
-        .folded_seq = s->fold.folded_seq,
-        .journal_rows = s->journal.rows,
-        .commits = s->commits,
-        .last_commit_us = s->last_commit_us,
+        .folded_seq = sqlite->fold.folded_seq,
+        .journal_rows = sqlite->journal.rows,
+        .commits = sqlite->commits,
+        .last_commit_us = sqlite->last_commit_us,
     };
 }

@@ -1,11 +1,6 @@
 #include "net/address.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "lib/unit.h"
 
 static union address parse(const char *ip, uint16_t port)
 {

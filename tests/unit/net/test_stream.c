@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "lib/unit.h"
 #include "net/listener.h"
 #include "net/loop.h"
 #include "net/stream.h"
@@ -11,13 +12,9 @@
 #include <malloc.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { RECORD = 4, PEERS_MAX = 64, DEADLINE_MS = 10000 };
 
