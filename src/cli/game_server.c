@@ -448,6 +448,8 @@ static bool parse(int argc, char **argv, struct settings *s)
         return false;
     if (!s->region)
         return args_refuse(argv[0], "--region is missing");
+    if (!strchr(s->server, ':'))
+        return args_refuse(argv[0], "--server takes HOST:PORT, not '%s'", s->server);
     int8_t region = args_region(s->region);
     if (region < 0 || strcmp(args_region_name(region), "AUTO") == 0)
         return args_refuse(argv[0], "there is no region '%s'; there are %s", s->region,
@@ -469,10 +471,13 @@ static int start(struct game *g)
         .no_match_list = g->set.no_list,
     };
     int error = muster_server_new(&options, &callbacks, g, &g->muster);
+    if (error == MUSTER_E_OPTIONS) {
+        args_refuse("game-server", "--server, --token or --ip will not do");
+        return EXIT_USAGE;
+    }
     if (error) {
-        args_refuse("game-server", "cannot start for %s: %s", g->set.server,
-                    muster_error_text(error));
-        return error == MUSTER_E_RESOLVE ? EXIT_UNREACHABLE : EXIT_USAGE;
+        fprintf(stderr, "muster game-server: %s: %s\n", g->set.server, muster_error_text(error));
+        return EXIT_UNREACHABLE;
     }
     muster_server_set_match_count(g->muster, (int32_t)g->set.lie_load);
     return EXIT_DONE;
