@@ -1,0 +1,581 @@
+/* Doors with a real loop, a real core and a store in memory. Commits end when a test says so, which
+ * shows what leaves before its batch is durable (nothing) and what is held back meanwhile. */
+#include "api/chat_manager.h"
+#include "api/chat_server.h"
+#include "api/conn.h"
+#include "api/door.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "lib/unit.h"
+#include "store/store.h"
+#include "wire/put.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SERVER_DOOR = 0, MANAGER_DOOR = 1, EU = 2, DEADLINE_MS = 10000 };
+
+struct world {
+    struct loop loop;
+    struct doors doors;
+    struct store *store;
+    struct pipeline *pipeline;
+    struct core_config config;
+    struct store_batch submitted;
+    bool is_submitted;
+    bool commits_at_once;
+};
+
+/* One peer: a plain socket and what it has read. */
+struct peer {
+    struct world *world;
+    int fd;
+    struct buf in;
+    struct chat_message m; /* the last message; points into `frame` */
+    struct buf frame;
+};
+
+static void submit(void *user, const struct store_batch *batch)
+{
+    struct world *w = user;
+    assert_false(w->is_submitted);
+    w->submitted = *batch;
+    w->is_submitted = true;
+}
+
+static void release(void *user, const struct effect *effects, size_t n)
+{
+    struct world *w = user;
+    doors_release(&w->doors, effects, n);
+}
+
+static void end_commit(struct world *w)
+{
+    assert_true(w->is_submitted);
+    w->is_submitted = false;
+    int result = store_commit(w->store, &w->submitted);
+    doors_read_clocks(&w->doors);
+    pipeline_committed(w->pipeline, result, w->doors.monotonic_ms, w->doors.wall_ms);
+    doors_committed(&w->doors);
+}
+
+static void on_turn(void *user)
+{
+    struct world *w = user;
+    doors_read_clocks(&w->doors);
+    doors_before_flush(&w->doors);
+    pipeline_flush(w->pipeline, w->doors.monotonic_ms, w->doors.wall_ms);
+    while (w->commits_at_once && w->is_submitted)
+        end_commit(w);
+    doors_after_flush(&w->doors);
+}
+
+static void on_tick(void *user)
+{
+    struct world *w = user;
+    doors_tick(&w->doors);
+    doors_event(&w->doors, &(struct event){.kind = EVENT_TICK});
+}
+
+static int setup(void **state)
+{
+    static const uint8_t secret[CORE_SECRET_SIZE] = {1};
+    struct world *w = calloc(1, sizeof(*w));
+    struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w};
+    struct loop_limits limits = {.streams = 100, .streams_per_address = 100};
+    struct pipeline_world world = {.submit = submit, .release = release, .user = w};
+    const char *why = NULL;
+    log_set_level(LOG_ERROR);
+    w->commits_at_once = true;
+    w->store = store_open_memory();
+    core_config_default(&w->config);
+    w->config.any_token = true;
+    loop_init(&w->loop, &hooks, &limits);
+    doors_init(&w->doors, &w->loop);
+    assert_int_equal(pipeline_new(w->store, &w->config, secret, &world, w->doors.wall_ms,
+                                  w->doors.monotonic_ms, &w->pipeline),
+                     0);
+    w->doors.pipeline = w->pipeline;
+    assert_int_equal(doors_open(&w->doors, &chat_server_port, "127.0.0.1", 0, &why), 0);
+    assert_int_equal(doors_open(&w->doors, &chat_manager_port, "127.0.0.1", 0, &why), 0);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    doors_stop(&w->doors);
+    doors_close(&w->doors);
+    loop_done(&w->loop);
+    doors_done(&w->doors);
+    pipeline_free(w->pipeline);
+    store_close(w->store);
+    free(w);
+    return 0;
+}
+
+#define RUN_UNTIL(w_, condition_)                                                                  \
+    do {                                                                                           \
+        int64_t deadline_ = clock_monotonic_ms() + DEADLINE_MS;                                    \
+        while (!(condition_)) {                                                                    \
+            assert_true(clock_monotonic_ms() < deadline_);                                         \
+            uv_run(&(w_)->loop.uv, UV_RUN_ONCE);                                                   \
+        }                                                                                          \
+    } while (0)
+
+/* Some turns in which nothing should happen: what is on its way over loopback has then arrived. */
+static void settle(struct world *w)
+{
+    for (int i = 0; i < 4; i++)
+        uv_run(&w->loop.uv, UV_RUN_ONCE);
+}
+
+static struct peer dial(struct world *w, int door)
+{
+    char text[ADDRESS_MAX];
+    union address to;
+    listener_address(w->doors.all[door].listener, text);
+    assert_true(address_parse("127.0.0.1", (uint16_t)atoi(strrchr(text, ':') + 1), &to));
+    struct peer p = {.world = w, .fd = socket(AF_INET, SOCK_STREAM, 0)};
+    assert_int_equal(connect(p.fd, &to.any, sizeof(to.v4)), 0);
+    conn_id before = w->doors.last_id;
+    RUN_UNTIL(w, w->doors.last_id > before);
+    return p;
+}
+
+static void hang_up(struct peer *p)
+{
+    close(p->fd);
+    buf_done(&p->in);
+    buf_done(&p->frame);
+}
+
+static void say(struct peer *p, const struct buf *bytes)
+{
+    assert_int_equal(send(p->fd, bytes->data, bytes->len, 0), (ssize_t)bytes->len);
+}
+
+static void say_message(struct peer *p, const struct chat_message *m)
+{
+    struct buf bytes = {0};
+    chat_encode(&bytes, m);
+    say(p, &bytes);
+    buf_done(&bytes);
+}
+
+/* The next message into p->m. False when there is none yet, or never will be (*ret_end). */
+static bool hear(struct peer *p, bool *ret_end)
+{
+    uint8_t chunk[4096];
+    ssize_t n = recv(p->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+    if (n > 0)
+        buf_append(&p->in, chunk, (size_t)n);
+    struct frame f;
+    if (frame_next(p->in.data, p->in.len, FRAME_MAX, &f) != FRAME_OK) {
+        *ret_end = n == 0;
+        return false;
+    }
+    buf_clear(&p->frame);
+    buf_append(&p->frame, f.payload, f.payload_len);
+    struct cursor c = cursor_of(p->frame.data, p->frame.len);
+    chat_decode(&c, chat_find(f.code, CHAT_FROM_US), &p->m);
+    assert_false(cursor_failed(&c));
+    buf_consume(&p->in, f.total);
+    return true;
+}
+
+static void expect(struct peer *p, enum chat_kind kind)
+{
+    bool end = false;
+    RUN_UNTIL(p->world, hear(p, &end) || end);
+    assert_false(end);
+    assert_string_equal(chat_name(p->m.kind), chat_name(kind));
+}
+
+static void expect_nothing(struct peer *p)
+{
+    bool end = false;
+    settle(p->world);
+    assert_false(hear(p, &end) || end);
+}
+
+static void expect_error(struct peer *p, const char *text)
+{
+    expect(p, CHAT_ERROR);
+    assert_int_equal(p->m.error.message.len, strlen(text));
+    assert_memory_equal(p->m.error.message.at, text, strlen(text));
+    bool end = false;
+    RUN_UNTIL(p->world, hear(p, &end) || end);
+    assert_true(end);
+}
+
+static void put_server_hello(struct buf *to, int32_t port)
+{
+    chat_encode(to, &(struct chat_message){.kind = CHAT_SV_HANDSHAKE,
+                                           .sv_handshake = {.server_token = STR("any"),
+                                                            .ip = STR("10.0.0.1"),
+                                                            .port = port,
+                                                            .region = EU,
+                                                            .max_concurrent_matches = 4}});
+}
+
+static void put_chat_hello(struct buf *to)
+{
+    static const uint8_t regions[] = {EU};
+    chat_encode(to, &(struct chat_message){.kind = CHAT_MGR_HANDSHAKE,
+                                           .mgr_handshake = {.service_token = STR("any"),
+                                                             .chat_server_id = STR("chat-1"),
+                                                             .regions = {1, regions, 1}}});
+}
+
+static void put_request(struct buf *to, int32_t lobby)
+{
+    chat_encode(to, &(struct chat_message){.kind = CHAT_MGR_SERVER_ALLOCATION_REQUEST,
+                                           .mgr_server_allocation_request = {
+                                               .lobby = lobby, .region = EU, .player_count = 10}});
+}
+
+static void put_heartbeat(struct buf *to, int32_t server_id, float cpu)
+{
+    chat_encode(to, &(struct chat_message){.kind = CHAT_SV_HEARTBEAT,
+                                           .sv_heartbeat = {.server_id = server_id,
+                                                            .current_match_count = 0,
+                                                            .cpu_percent = cpu}});
+}
+
+static struct peer registered_server(struct world *w)
+{
+    struct peer p = dial(w, SERVER_DOOR);
+    struct buf bytes = {0};
+    put_server_hello(&bytes, 7777);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    expect(&p, CHAT_SV_HANDSHAKE_RESPONSE);
+    assert_true(p.m.sv_handshake_response.ok);
+    return p;
+}
+
+static struct conn *conn_of(struct world *w, conn_id id)
+{
+    return map_get(&w->doors.conns, id);
+}
+
+static void test_ping_before_the_handshake(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, MANAGER_DOOR);
+    say_message(&p, &(struct chat_message){.kind = CHAT_PING});
+    expect(&p, CHAT_PONG);
+    hang_up(&p);
+}
+
+static void test_anything_else_before_the_handshake(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, MANAGER_DOOR);
+    say_message(&p, &(struct chat_message){.kind = CHAT_MGR_HEARTBEAT});
+    expect_error(&p, "Protocol error: MGR_HEARTBEAT came before the handshake");
+    hang_up(&p);
+
+    p = dial(w, SERVER_DOOR);
+    say_message(&p, &(struct chat_message){.kind = CHAT_MGR_HEARTBEAT});
+    expect_error(&p, "Protocol error: 0x2004 came before the handshake");
+    hang_up(&p);
+}
+
+static void test_second_handshake(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_server(w);
+    struct buf bytes = {0};
+    put_server_hello(&bytes, 7778);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    expect_error(&p, "Protocol error: SV_HANDSHAKE is a second handshake");
+    hang_up(&p);
+}
+
+static void test_handshake_above_its_limit(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, SERVER_DOOR);
+    uint8_t header[] = {0x01, 0x04, 0x00, 0x10}; /* length 1025 */
+    assert_int_equal(send(p.fd, header, sizeof(header), 0), sizeof(header));
+    expect_error(&p, "Protocol error: frame too long");
+    hang_up(&p);
+}
+
+static void test_handshake_too_late(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, SERVER_DOOR);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    assert_in_range(c->due_ms - clock_monotonic_ms(), DOOR_HELLO_MS - 1000, DOOR_HELLO_MS);
+    c->due_ms = clock_monotonic_ms();
+    expect_error(&p, "Protocol error: no handshake within 5 s");
+    hang_up(&p);
+}
+
+static void test_bad_field_is_named_with_its_place(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_server(w);
+    struct buf bytes = {0};
+    put_heartbeat(&bytes, 1, 101);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    expect_error(&p, "Protocol error: SV_HEARTBEAT: number out of range at byte 8");
+    hang_up(&p);
+}
+
+static void test_requests_behind_a_handshake_wait_for_its_answer(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, MANAGER_DOOR);
+    struct buf bytes = {0};
+    w->commits_at_once = false;
+    put_chat_hello(&bytes);
+    put_request(&bytes, 1);
+    chat_encode(&bytes, &(struct chat_message){.kind = CHAT_PING});
+    say(&p, &bytes);
+    buf_done(&bytes);
+    RUN_UNTIL(w, w->is_submitted);
+    expect_nothing(&p); /* not even the PONG: it would tell that the PING was handled */
+    struct core_counts counts;
+    core_count(pipeline_core(w->pipeline), &counts);
+    assert_int_equal(counts.tickets_open + counts.tickets_kept, 0);
+
+    w->commits_at_once = true;
+    end_commit(w);
+    expect(&p, CHAT_MGR_HANDSHAKE_RESPONSE);
+    assert_true(p.m.mgr_handshake_response.ok);
+    expect(&p, CHAT_PONG);
+    expect(&p, CHAT_MGR_SERVER_ALLOCATION_RESPONSE);
+    hang_up(&p);
+}
+
+static void test_refused_handshake_is_answered_and_closed(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, SERVER_DOOR);
+    struct buf bytes = {0};
+    put_server_hello(&bytes, 80);
+    put_heartbeat(&bytes, 1, 0); /* must not be looked at */
+    say(&p, &bytes);
+    buf_done(&bytes);
+    expect(&p, CHAT_SV_HANDSHAKE_RESPONSE);
+    assert_false(p.m.sv_handshake_response.ok);
+    bool end = false;
+    RUN_UNTIL(w, hear(&p, &end) || end);
+    assert_true(end);
+    hang_up(&p);
+}
+
+static void test_heartbeats_are_acknowledged_while_a_commit_hangs(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_server(w);
+    struct peer other = dial(w, SERVER_DOOR);
+    struct buf bytes = {0};
+    w->commits_at_once = false;
+    put_server_hello(&bytes, 7778);
+    say(&other, &bytes);
+    RUN_UNTIL(w, w->is_submitted);
+    buf_clear(&bytes);
+    put_heartbeat(&bytes, 1, 10);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    expect(&p, CHAT_SV_HEARTBEAT_ACK);
+    assert_true(p.m.sv_heartbeat_ack.ok);
+    expect_nothing(&other);
+    end_commit(w);
+    hang_up(&p);
+    hang_up(&other);
+}
+
+static void test_answers_before_a_mistake_still_come(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, MANAGER_DOOR);
+    struct buf bytes = {0};
+    put_chat_hello(&bytes);
+    say(&p, &bytes);
+    expect(&p, CHAT_MGR_HANDSHAKE_RESPONSE);
+    w->commits_at_once = false;
+    buf_clear(&bytes);
+    put_request(&bytes, 5);
+    put_u16(&bytes, 0); /* a frame of length 0 */
+    put_request(&bytes, 6);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    RUN_UNTIL(w, w->is_submitted);
+    expect_nothing(&p);
+    w->commits_at_once = true;
+    end_commit(w);
+    expect(&p, CHAT_MGR_SERVER_ALLOCATION_RESPONSE);
+    assert_int_equal(p.m.mgr_server_allocation_response.lobby, 5);
+    expect_error(&p, "Protocol error: frame length below 2");
+    hang_up(&p);
+}
+
+static void test_core_hears_of_the_end(void **state)
+{
+    struct world *w = *state;
+    struct peer server = registered_server(w);
+    struct peer asker = dial(w, MANAGER_DOOR);
+    struct buf bytes = {0};
+    hang_up(&server);
+    RUN_UNTIL(w, w->doors.conns.len == 1);
+    put_chat_hello(&bytes);
+    put_request(&bytes, 5);
+    say(&asker, &bytes);
+    buf_done(&bytes);
+    expect(&asker, CHAT_MGR_HANDSHAKE_RESPONSE);
+    expect(&asker, CHAT_MGR_SERVER_ALLOCATION_RESPONSE); /* else it would be asked first */
+    assert_false(asker.m.mgr_server_allocation_response.ok);
+    hang_up(&asker);
+}
+
+static void test_core_never_hears_of_a_stranger(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, SERVER_DOOR);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    say_message(&p, &(struct chat_message){.kind = CHAT_PONG});
+    settle(w);
+    assert_false(c->owes_gone);
+    hang_up(&p);
+    RUN_UNTIL(w, w->doors.conns.len == 0);
+}
+
+static void test_unknown_commands_are_skipped(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_server(w);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    struct buf bytes = {0};
+    frame_close(&bytes, frame_open(&bytes, 0x7ABC));
+    chat_encode(&bytes, &(struct chat_message){.kind = CHAT_MGR_HEARTBEAT}); /* other port */
+    chat_encode(&bytes, &(struct chat_message){.kind = CHAT_ERROR, .error = {STR("e")}}); /* ours */
+    put_heartbeat(&bytes, 1, 10);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    expect(&p, CHAT_SV_HEARTBEAT_ACK);
+    assert_true(c->said_unknown);
+    hang_up(&p);
+}
+
+static void test_ping_gives_the_round_trip_time(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_server(w);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    assert_int_equal(c->rtt_us, -1);
+    assert_in_range(c->due_ms - clock_monotonic_ms(), DOOR_PING_MS - 1000, DOOR_PING_MS);
+    c->due_ms = clock_monotonic_ms();
+    expect(&p, CHAT_PING);
+    say_message(&p, &(struct chat_message){.kind = CHAT_PONG});
+    RUN_UNTIL(w, c->rtt_us >= 0);
+    assert_in_range(c->due_ms - clock_monotonic_ms(), DOOR_PING_MS - 1000, DOOR_PING_MS);
+    say_message(&p, &(struct chat_message){.kind = CHAT_PONG}); /* unasked: changes nothing */
+    hang_up(&p);
+}
+
+/* Sends requests until the socket takes no more; returns how many bytes it took. */
+static size_t flood(struct world *w, struct peer *p, const struct buf *bytes)
+{
+    size_t sent = 0, offset = 0;
+    for (int idle = 0; idle < 50;) {
+        ssize_t n = send(p->fd, bytes->data + offset, bytes->len - offset, MSG_DONTWAIT);
+        idle = n > 0 ? 0 : idle + 1;
+        if (n > 0) {
+            sent += (size_t)n;
+            offset = (offset + (size_t)n) % bytes->len;
+        }
+        uv_run(&w->loop.uv, UV_RUN_NOWAIT);
+    }
+    return sent;
+}
+
+static void test_manager_port_waits_for_the_store(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, MANAGER_DOOR);
+    struct peer server = registered_server(w);
+    struct buf bytes = {0};
+    put_chat_hello(&bytes);
+    say(&p, &bytes);
+    expect(&p, CHAT_MGR_HANDSHAKE_RESPONSE);
+
+    w->commits_at_once = false;
+    buf_clear(&bytes);
+    for (int32_t i = 1; i <= 10000; i++)
+        put_request(&bytes, i << 16); /* every one is new, then a repeat */
+    flood(w, &p, &bytes);
+    assert_true(w->doors.all[MANAGER_DOOR].held);
+    size_t full = pipeline_backlog(w->pipeline);
+    assert_in_range(full, DOOR_BACKLOG_MAX, 2 * DOOR_BACKLOG_MAX);
+
+    buf_clear(&bytes);
+    put_heartbeat(&bytes, 1, 10);
+    say(&server, &bytes);
+    expect(&server, CHAT_SV_HEARTBEAT_ACK); /* before any ALLOCATE_MATCH: those are not durable */
+    assert_true(w->doors.all[MANAGER_DOOR].held);
+
+    w->commits_at_once = true;
+    end_commit(w);
+    RUN_UNTIL(w, !w->doors.all[MANAGER_DOOR].held);
+    buf_done(&bytes);
+    hang_up(&p);
+    hang_up(&server);
+}
+
+static void test_stop_sends_what_is_answered_and_reads_no_more(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, MANAGER_DOOR);
+    struct buf bytes = {0};
+    put_chat_hello(&bytes);
+    say(&p, &bytes);
+    expect(&p, CHAT_MGR_HANDSHAKE_RESPONSE);
+    w->commits_at_once = false;
+    buf_clear(&bytes);
+    put_request(&bytes, 5);
+    say(&p, &bytes);
+    RUN_UNTIL(w, w->is_submitted);
+    doors_stop(&w->doors);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    end_commit(w);
+    expect(&p, CHAT_MGR_SERVER_ALLOCATION_RESPONSE);
+    assert_int_equal(doors_unsent(&w->doors), 0);
+    expect_nothing(&p);
+    hang_up(&p);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_ping_before_the_handshake),
+        T(test_anything_else_before_the_handshake),
+        T(test_second_handshake),
+        T(test_handshake_above_its_limit),
+        T(test_handshake_too_late),
+        T(test_bad_field_is_named_with_its_place),
+        T(test_requests_behind_a_handshake_wait_for_its_answer),
+        T(test_refused_handshake_is_answered_and_closed),
+        T(test_heartbeats_are_acknowledged_while_a_commit_hangs),
+        T(test_answers_before_a_mistake_still_come),
+        T(test_core_hears_of_the_end),
+        T(test_core_never_hears_of_a_stranger),
+        T(test_unknown_commands_are_skipped),
+        T(test_ping_gives_the_round_trip_time),
+        T(test_manager_port_waits_for_the_store),
+        T(test_stop_sends_what_is_answered_and_reads_no_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
