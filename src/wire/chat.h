@@ -34,9 +34,10 @@ typedef struct chat_list chat_c_list_player;
 typedef struct chat_list chat_c_list_server;
 
 #define CHAT_MEMBER(type, name, when) chat_c_##type name;
+/* A message without fields is an empty struct, which gcc and clang both allow. */
 #define CHAT_STRUCT(NAME, name, code, direction, fields)                                           \
     struct chat_##name {                                                                           \
-        fields(CHAT_MEMBER) char none[0]; /* so that a message without fields is a struct too */   \
+        fields(CHAT_MEMBER)                                                                        \
     };
 CHAT_MESSAGES(CHAT_STRUCT)
 CHAT_STRUCT(SERVER_ENTRY, server_entry, 0, FROM_US, FIELDS_SERVER_ENTRY)
