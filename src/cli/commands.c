@@ -15,14 +15,13 @@ static const struct command commands[] = {
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), WORD_MAX = 32 };
 
-static int print_help(void)
+static void print_help(FILE *to)
 {
-    printf("Usage: muster VERB [OPTIONS]\n\n"
-           "Muster gets players onto the right game server.\n\n");
+    fprintf(to, "Usage: muster VERB [OPTIONS]\n\n"
+                "Muster gets players onto the right game server.\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-12s %s\n", commands[i].name, commands[i].summary);
-    printf("\nmuster VERB --help says more about one of them.\n");
-    return EXIT_DONE;
+        fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\n'muster VERB --help' says more about one of them.\n");
 }
 
 static int least(int a, int b, int c)
@@ -96,12 +95,14 @@ static int run(const struct command *c, int argc, char **argv)
 int cli_main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "muster: which verb? 'muster --help' lists them.\n");
+        print_help(stderr);
         return EXIT_USAGE;
     }
     const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
-        return print_help();
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_help(stdout);
+        return EXIT_DONE;
+    }
     if (strcmp(word, "--version") == 0) {
         printf("muster %s\n", MUSTER_VERSION);
         return EXIT_DONE;

@@ -5,12 +5,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/secret.h"
 #include "net/address.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,28 +40,14 @@ struct arguments {
     const char *config;
     const char *bind;
     const char *http;
-    int server_port;
-    int manager_port;
-    int client_port;
+    const char *log_level;
+    int64_t server_port;
+    int64_t manager_port;
+    int64_t client_port;
     bool dev;
 };
 
-static bool parse_port(const char *name, const char *text, int *ret)
-{
-    size_t len = strlen(text);
-    int port = -1;
-    if (len > 0 && len <= 5 && strspn(text, "0123456789") == len)
-        port = atoi(text);
-    if (port < 0 || port > UINT16_MAX) {
-        fprintf(stderr, "muster serve: --%s must be a port from 0 to 65535, not '%s'\n", name,
-                text);
-        return false;
-    }
-    *ret = port;
-    return true;
-}
-
-static bool parse_log_level(const char *text)
+static bool set_log_level(const char *text)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
     for (int i = 0; i < 4; i++) {
@@ -70,66 +56,7 @@ static bool parse_log_level(const char *text)
             return true;
         }
     }
-    fprintf(stderr, "muster serve: --log-level must be error, warn, info or debug, not '%s'\n",
-            text);
-    return false;
-}
-
-enum {
-    OPTION_DATA = 1,
-    OPTION_CONFIG,
-    OPTION_DEV,
-    OPTION_BIND,
-    OPTION_SERVER_PORT,
-    OPTION_MANAGER_PORT,
-    OPTION_CLIENT_PORT,
-    OPTION_HTTP,
-    OPTION_LOG_LEVEL,
-};
-
-static const struct option options[] = {
-    {"data", required_argument, NULL, OPTION_DATA},
-    {"config", required_argument, NULL, OPTION_CONFIG},
-    {"dev", no_argument, NULL, OPTION_DEV},
-    {"bind", required_argument, NULL, OPTION_BIND},
-    {"server-port", required_argument, NULL, OPTION_SERVER_PORT},
-    {"manager-port", required_argument, NULL, OPTION_MANAGER_PORT},
-    {"client-port", required_argument, NULL, OPTION_CLIENT_PORT},
-    {"http", required_argument, NULL, OPTION_HTTP},
-    {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
-    {0},
-};
-
-/* False when a sentence about it has been printed. */
-static bool take_option(int option, struct arguments *a)
-{
-    switch (option) {
-    case OPTION_DATA:
-        a->data = optarg;
-        return true;
-    case OPTION_CONFIG:
-        a->config = optarg;
-        return true;
-    case OPTION_DEV:
-        a->dev = true;
-        return true;
-    case OPTION_BIND:
-        a->bind = optarg;
-        return true;
-    case OPTION_SERVER_PORT:
-        return parse_port("server-port", optarg, &a->server_port);
-    case OPTION_MANAGER_PORT:
-        return parse_port("manager-port", optarg, &a->manager_port);
-    case OPTION_CLIENT_PORT:
-        return parse_port("client-port", optarg, &a->client_port);
-    case OPTION_HTTP:
-        a->http = optarg;
-        return true;
-    case OPTION_LOG_LEVEL:
-        return parse_log_level(optarg);
-    default:
-        return false; /* getopt has said what is wrong */
-    }
+    return args_refuse("serve", "--log-level is error, warn, info or debug, not '%s'", text);
 }
 
 static bool check_bind(const struct arguments *a)
@@ -137,34 +64,36 @@ static bool check_bind(const struct arguments *a)
     union address bind;
     if (!a->bind)
         return true;
-    if (!address_parse(a->bind, 0, &bind)) {
-        fprintf(stderr, "muster serve: --bind must be an IP address, not '%s'\n", a->bind);
-        return false;
-    }
-    if (a->dev && !address_is_loopback(&bind)) {
-        fprintf(stderr,
-                "muster serve: --dev accepts any token, so it listens on this machine only; "
-                "leave out --bind or leave out --dev\n");
-        return false;
-    }
+    if (!address_parse(a->bind, 0, &bind))
+        return args_refuse("serve", "--bind takes an IP address, not '%s'", a->bind);
+    if (a->dev && !address_is_loopback(&bind))
+        return args_refuse("serve",
+                           "--dev accepts any token, so it listens on this machine only "
+                           "and --bind cannot be %s",
+                           a->bind);
     return true;
 }
 
 static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 {
-    *ret = (struct arguments){
-        .data = "data", .server_port = -1, .manager_port = -1, .client_port = -1};
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (!take_option(option, ret))
-            return false;
-    }
-    if (optind < argc) {
-        fprintf(stderr, "muster serve: what is '%s'? Only options are taken\n", argv[optind]);
-        return false;
-    }
-    return check_bind(ret);
+    *ret = (struct arguments){.data = "data",
+                              .log_level = "info",
+                              .server_port = -1,
+                              .manager_port = -1,
+                              .client_port = -1};
+    const struct arg table[] = {
+        {"--data", ARG_TEXT, &ret->data, 0, 0},
+        {"--config", ARG_TEXT, &ret->config, 0, 0},
+        {"--dev", ARG_FLAG, &ret->dev, 0, 0},
+        {"--bind", ARG_TEXT, &ret->bind, 0, 0},
+        {"--server-port", ARG_NUMBER, &ret->server_port, 0, UINT16_MAX},
+        {"--manager-port", ARG_NUMBER, &ret->manager_port, 0, UINT16_MAX},
+        {"--client-port", ARG_NUMBER, &ret->client_port, 0, UINT16_MAX},
+        {"--http", ARG_TEXT, &ret->http, 0, 0},
+        {"--log-level", ARG_TEXT, &ret->log_level, 0, 0},
+        {0},
+    };
+    return args_parse(argc, argv, table) && set_log_level(ret->log_level) && check_bind(ret);
 }
 
 /* The command line on top of the file. */
@@ -280,6 +209,7 @@ static int serve(const struct arguments *a, const struct config *config)
         fprintf(stderr, "muster serve: %s\n", why);
         return EXIT_REFUSED;
     }
+    warn(a, config);
     say_ready(service);
     service_run(service);
     service_free(service);
@@ -289,16 +219,12 @@ static int serve(const struct arguments *a, const struct config *config)
 int serve_run(int argc, char **argv)
 {
     struct arguments a;
-    if (!parse_arguments(argc, argv, &a)) {
-        fprintf(stderr, "'muster serve --help' lists the options.\n");
+    if (!parse_arguments(argc, argv, &a))
         return EXIT_USAGE;
-    }
     struct config *config = xcalloc(1, sizeof(*config));
     int code = configure(&a, config);
-    if (code == 0) {
-        warn(&a, config);
+    if (code == 0)
         code = serve(&a, config);
-    }
     free(config);
     return code;
 }
