@@ -534,6 +534,17 @@ static void reply_missing(struct core *core, struct session *session)
         set_reply(core, session, core->config.timeouts.cancel_repeat_ms);
 }
 
+/* The match is over for everybody, and its server is owed the order to let go of it. */
+static void too_long(struct core *core, struct session *session)
+{
+    struct ticket *ticket = ticket_find(core, session->row.ticket);
+    session->row.end_reason = END_TOO_LONG;
+    owe_event(core, session, MATCH_ENDED);
+    if (ticket)
+        ticket_ended(core, ticket);
+    session_cancel(core, session);
+}
+
 static void deadline_over(struct core *core, struct session *session)
 {
     switch ((enum session_state)session->row.state) {
@@ -541,9 +552,7 @@ static void deadline_over(struct core *core, struct session *session)
         session_failed(core, session, TRY_TIMED_OUT);
         break;
     case SESSION_OPEN:
-        if (session->server->conn)
-            tell_server(core, session, EFFECT_CANCEL);
-        session_end(core, session, END_TOO_LONG);
+        too_long(core, session);
         break;
     case SESSION_LOST:
         session_end(core, session, END_SERVER_LOST);

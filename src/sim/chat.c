@@ -96,8 +96,10 @@ void chat_wake(struct world *w, struct chat *c)
     struct lobby *fresh = new_lobby(w, c);
     if (fresh) {
         ask(w, c, fresh);
-        if (random_chance(&w->random, 30))
-            ask(w, c, fresh);
+        struct happening *again =
+            world_after(w, random_between(&w->random, 0, 1500), HAPPENS_REPEAT);
+        again->actor = c->index;
+        again->life = fresh->id;
     }
     if (random_chance(&w->random, 40))
         ask(w, c, recent_lobby(w, c));
@@ -152,6 +154,12 @@ static void hear_refusal(struct world *w, struct chat *c, struct lobby *lobby,
         lobby->ended = true;
     else if (lobby->state != LOBBY_GIVEN || !sure)
         lobby->state = LOBBY_REFUSED;
+}
+
+void chat_repeat(struct world *w, struct chat *c, int64_t lobby)
+{
+    if (c->registered)
+        ask(w, c, &c->lobbies[lobby - 1]);
 }
 
 static void hear_answer(struct world *w, struct chat *c, const struct effect *e)

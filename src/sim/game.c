@@ -165,8 +165,26 @@ static void end_old_matches(struct world *w, struct game *g)
     }
 }
 
+/* A match that a server holds for a while, and of which the control plane knows nothing although
+ * the server is there and has listed it, was never let go: a leak. A server that cannot list its
+ * matches is not judged, nor one that was away so long that its matches were given up for lost. */
+void game_check_leaks(struct world *w, const struct game *g)
+{
+    int64_t settled_ms = w->now_ms - 60 * 1000;
+    bool judged = g->registered && g->knows_list && g->registered_ms < settled_ms && w->pipeline;
+    for (int i = 0; i < g->n_matches && judged; i++) {
+        const struct held_match *m = &g->matches[i];
+        if (m->ending || m->since_ms < g->long_out_ms || m->since_ms > settled_ms)
+            continue;
+        if (!core_knows_match(pipeline_core(w->pipeline), g->server_id, m->lobby))
+            world_broken(w, "leak: game %d holds lobby %d since %" PRId64 " ms, nobody knows why",
+                         g->index, m->lobby, m->since_ms);
+    }
+}
+
 void game_wake(struct world *w, struct game *g)
 {
+    game_check_leaks(w, g);
     if (!g->conn) {
         say_hello(w, g);
     } else if (g->registered) {
@@ -188,6 +206,10 @@ static void hear_allocate(struct world *w, struct game *g, const struct effect *
     struct held_match *m = find_match(g, e->lobby);
     if (m && str_eq(str_of(m->token), e->token)) {
         say_ack(w, g, e->lobby, true); /* asked again: the same yes */
+        return;
+    }
+    if (m && !g->knows_list) { /* it could not say that it still holds that one */
+        say_ack(w, g, e->lobby, false);
         return;
     }
     if (m) {
@@ -255,7 +277,7 @@ void game_hear(struct world *w, struct game *g, const struct effect *e)
         if (e->err)
             return;
         g->registered = true;
-        g->out_since_ms = 0;
+        g->registered_ms = w->now_ms;
         g->server_id = e->server_id;
         say_heartbeat(w, g);
         say_list(w, g);
@@ -293,8 +315,6 @@ void game_disconnected(struct world *w, struct game *g)
 {
     g->conn = 0;
     g->registered = false;
-    if (!g->out_since_ms)
-        g->out_since_ms = w->now_ms;
     struct happening *h = world_after(w, random_between(&w->random, 50, 8000), HAPPENS_GAME);
     h->actor = g->index;
     g->life++; /* its earlier wake-ups and thoughts are void */

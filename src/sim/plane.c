@@ -16,6 +16,7 @@ static void on_submit(void *user, const struct store_batch *batch)
     struct world *w = user;
     w->committing = true;
     w->commit = *batch;
+    w->stored_wall_offset_ms = w->wall_offset_ms;
     w->core_offset_ms = batch->core_ms - w->now_ms;
     bool slow = w->now_ms < w->disk_slow_until_ms;
     int64_t delay = slow ? random_between(&w->random, 50, 3000) : random_between(&w->random, 0, 4);
@@ -63,6 +64,7 @@ static void on_release(void *user, const struct effect *effects, size_t n)
                     err_code(e->err));
         bool refused_hello =
             (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO) && e->err;
+        shadow_judge(w, e);
         if (e->kind == EFFECT_HEARTBEAT && !e->err)
             note_beat(w, e->conn);
         if (e->kind == EFFECT_CLOSE)
@@ -92,6 +94,10 @@ void plane_start(struct world *w)
         world_broken(w, "I5: what was stored cannot be loaded: %s", err_code(err));
         return;
     }
+    /* A clock that was set while we were down adds up to ten minutes of core time, which is as long
+     * as a lost match is waited for. */
+    for (int i = 0; i < w->n_games && w->wall_offset_ms != w->stored_wall_offset_ms; i++)
+        w->games[i].long_out_ms = w->now_ms;
     look(w);
     world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
 }
@@ -101,8 +107,10 @@ void plane_crash(struct world *w)
 {
     if (!w->pipeline)
         return;
-    if (w->committing && random_chance(&w->random, 50))
+    if (w->committing && random_chance(&w->random, 50)) {
         (void)store_commit(w->store, &w->commit);
+        shadow_stored(w, &w->commit);
+    }
     w->committing = false;
     pipeline_free(w->pipeline);
     w->pipeline = NULL;
@@ -143,6 +151,8 @@ void plane_committed(struct world *w)
     store_memory_fail(w->store, STORE_MEMORY_WORKS);
     if (result)
         w->result->failed_commits++;
+    if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN)
+        shadow_stored(w, &w->commit);
     pipeline_committed(w->pipeline, result, w->now_ms, world_wall_ms(w));
     look(w);
 }

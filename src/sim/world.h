@@ -39,7 +39,8 @@ enum happening_kind {
     HAPPENS_COMMITTED,
     HAPPENS_RESTART,
     HAPPENS_FAULT,
-    HAPPENS_SPEAK, /* a game server answers a letter after some thought */
+    HAPPENS_REPEAT, /* a chat server asks again for what it just asked */
+    HAPPENS_SPEAK,  /* a game server answers a letter after some thought */
 };
 
 struct happening {
@@ -89,8 +90,8 @@ struct game {
 
     int64_t last_beat_arrived_ms; /* at the control plane */
     int64_t slept_at_beat_ms;     /* how long the plane had been stopped by then */
-    int64_t out_since_ms;         /* unreachable since; 0 = not */
-    int64_t long_out_ms;          /* when it was last unreachable for long */
+    int64_t registered_ms;        /* since when it is connected and known */
+    int64_t long_out_ms;          /* when it may last have been given up for lost */
 };
 
 enum lobby_state { LOBBY_NEW, LOBBY_ASKED, LOBBY_GIVEN, LOBBY_REFUSED, LOBBY_CANCELLED };
@@ -134,7 +135,8 @@ struct world {
     struct random random;
     int64_t now_ms;
     int64_t wall_offset_ms;
-    int64_t core_offset_ms; /* core time minus simulated time, at the last commit */
+    int64_t stored_wall_offset_ms; /* the same, at the last commit */
+    int64_t core_offset_ms;        /* core time minus simulated time, at the last commit */
     struct heap queue;
     uint64_t order;
     uint64_t hash;
@@ -155,7 +157,8 @@ struct world {
     int64_t disk_fails_until_ms;
     int disk_mode;
 
-    struct map wires; /* conn id → struct wire */
+    struct map shadow; /* session id → struct row_session, as stored */
+    struct map wires;  /* conn id → struct wire */
     conn_id next_conn;
     struct game games[MAX_GAMES];
     int n_games;
@@ -204,6 +207,11 @@ void plane_event(struct world *w, const struct event *event);
 void plane_tick(struct world *w);
 void plane_committed(struct world *w);
 
+/* shadow.c: what the disk holds, decoded again by other code than the store's. */
+void shadow_stored(struct world *w, const struct store_batch *batch);
+void shadow_judge(struct world *w, const struct effect *effect);
+void shadow_done(struct world *w);
+
 /* game.c */
 void game_init(struct world *w, struct game *g, int index);
 void game_wake(struct world *w, struct game *g);
@@ -215,6 +223,7 @@ void game_restart(struct world *w, struct game *g);
 /* chat.c */
 void chat_init(struct world *w, struct chat *c, int index);
 void chat_wake(struct world *w, struct chat *c);
+void chat_repeat(struct world *w, struct chat *c, int64_t lobby);
 void chat_hear(struct world *w, struct chat *c, const struct effect *effect);
 void chat_disconnected(struct world *w, struct chat *c);
 
@@ -222,5 +231,5 @@ void chat_disconnected(struct world *w, struct chat *c);
 void fault_next(struct world *w);
 void faults_end(struct world *w);
 
-/* At the end of the quiet time: does any server hold a match nobody knows of? */
-void world_check_leaks(struct world *w);
+/* Does that server hold a match that the control plane should know of and does not? */
+void game_check_leaks(struct world *w, const struct game *g);
