@@ -35,7 +35,8 @@ def test_heartbeat_with_a_foreign_id_is_refused(world, spoofed):
 def test_a_spoofed_load_does_not_reach_the_victim(world):
     victim = world.server(capacity=1)
     liar = world.server(capacity=1, cpu=90)
-    liar.send(chat.sv_heartbeat(victim.server_id, 1, 100, 100))
+    liar.set(server_id=victim.server_id, count=1, cpu=100, memory=100)
+    liar.send_beat()
     assert liar.refusal("SV_HEARTBEAT_ACK") == "Server not registered"
     assert world.chat().allocate(1).server_id == victim.server_id
 

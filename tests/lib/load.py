@@ -108,6 +108,7 @@ class LoadChat(ChatServer):
         self.next_lobby = 1
         self.under_way = {}  # lobby -> its match was over when we asked; in order
         self.again = deque()  # lobbies to ask for before new ones
+        self.cancelling = set()  # lobbies given up whose cancel is not confirmed yet
         self.active = False
         super().__init__(*args, **options)
 
@@ -119,6 +120,13 @@ class LoadChat(ChatServer):
             self.again.extendleft(reversed(self.under_way))
             self.under_way.clear()
         super().lost()
+
+    def register(self):
+        """What was given up before the connection broke is given up again: nobody confirmed it."""
+        super().register()
+        for lobby in self.cancelling:
+            self.send_cancel(lobby)
+        return self
 
     def go(self):
         """Starts asking, or goes on."""
@@ -148,11 +156,17 @@ class LoadChat(ChatServer):
             self.answered(message)
         elif message.name == "MGR_ALLOCATION_CANCEL_RESPONSE":
             self.inbox.pop()
-            token = self.history.answers[self.key(message.lobby)][1]
-            if message.ok:
-                self.history.confirmed.add(token)
+            self.cancelled(message)
         elif message.name == "MGR_MATCH_EVENT":
             self.inbox.pop()
+
+    def cancelled(self, message):
+        self.cancelling.discard(message.lobby)
+        key = self.key(message.lobby)
+        if message.ok:
+            self.history.confirmed.add(self.history.answers[key][1])
+        else:
+            self.history.violation(f"{key}: was placed, cannot be cancelled: {message.error}")
 
     def answered(self, message):
         over = self.under_way.pop(message.lobby, False)
@@ -162,6 +176,7 @@ class LoadChat(ChatServer):
             self.history.yes(key, (message.server_id, message.match_token), over)
             if fresh and self.history.random.random() < self.cancels:
                 self.history.over.add(message.match_token)
+                self.cancelling.add(message.lobby)
                 self.send_cancel(message.lobby)
         else:
             self.history.no(key, message.error)
@@ -169,4 +184,4 @@ class LoadChat(ChatServer):
 
     @property
     def idle(self):
-        return not self.under_way and not self.again
+        return not self.under_way and not self.again and not self.cancelling
