@@ -248,6 +248,54 @@ static void test_a_muster_that_does_not_read_is_dropped(void **state)
     fake_stop(&f);
 }
 
+/* Frames that are nearly right, from a fixed seed: whatever comes, the SDK either goes on or drops
+ * the connection, and holds no more than it offered. */
+static void test_damaged_frames(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        ALLOCATE_7_A,
+        ALLOCATE_7_B,
+        "07 00 08 10 07 00 00 00 00",
+        "02 00 11 10",
+        "03 00 0F 10 01",
+        "0B 00 03 10 01 00 00 00 00 00 00 00 00",
+        "07 00 07 10 01 07 00 00 00",
+        "0B 00 0B 10 01 07 00 00 00 F4 01 00 00",
+        "07 00 0D 10 01 07 00 00 00",
+        "0E 00 12 10 07 00 00 00 F4 01 00 00 'bye' 00",
+        "02 00 00 2A",
+    };
+    enum { GOOD = sizeof(good) / sizeof(good[0]), ROUNDS = 3000 };
+    struct fake f;
+    fake_start(&f);
+    srand48(7);
+    int drops = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint8_t b[64];
+        size_t n = bytes_of(good[lrand48() % GOOD], b, sizeof(b));
+        if (lrand48() % 2)
+            b[2 + (size_t)lrand48() % (n - 2)] =
+                (uint8_t)lrand48(); /* lengths have their own test */
+        assert_int_equal(send(f.peer, b, n, MSG_NOSIGNAL), n);
+        wait_for(muster_server_fd(f.m), POLLIN);
+        muster_server_poll(f.m);
+        muster_match_validate(f.m, 7, 500, "A", 1);
+        muster_match_end(f.m, 7, 0, round % 5 ? -1 : 0); /* most are refused, some end it */
+        assert_in_range(muster_server_match_count(f.m), 0, 4);
+        f.log[0] = '\0';
+        if (muster_server_fd(f.m) >= 0)
+            continue;
+        drops++;
+        f.now += f.retry_ms;
+        accept_peer(&f);
+        say(&f, HELLO_YES_3);
+        f.log[0] = '\0';
+    }
+    assert_in_range(drops, ROUNDS / 20, ROUNDS / 2); /* both outcomes were tried */
+    fake_stop(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_the_largest_text_passes_and_a_larger_does_not),
         cmocka_unit_test(test_a_players_broken_token_never_reaches_the_wire),
         cmocka_unit_test(test_a_muster_that_does_not_read_is_dropped),
+        cmocka_unit_test(test_damaged_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
