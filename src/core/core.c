@@ -251,6 +251,30 @@ static bool is_soft(enum event_kind kind)
     }
 }
 
+/* … and requests that only repeat what is stored: matches go on, players come back. */
+static bool needs_no_write(struct core *core, const struct event *event)
+{
+    struct peer *peer = peer_find(core, event->conn);
+    if (is_soft(event->kind))
+        return true;
+    if (!peer || peer->challenging)
+        return false;
+    switch (event->kind) {
+    case EVENT_ALLOCATE:
+        return peer->chat && ticket_is_settled(core, peer->chat, event->allocate.lobby);
+    case EVENT_CANCEL:
+        return peer->chat && ticket_is_final(core, peer->chat, event->cancel.lobby);
+    case EVENT_READY:
+        return peer->server && session_was_ready(core, peer->server, event->ready.lobby);
+    case EVENT_MATCH_ENDED:
+        return peer->server && !session_here(core, peer->server, event->match_ended.lobby);
+    case EVENT_VALIDATE:
+        return peer->server && seat_is_taken(core, peer->server, &event->validate);
+    default:
+        return false;
+    }
+}
+
 void core_step(struct core *core, const struct event *event, struct instant now,
                struct batch *batch)
 {
@@ -258,7 +282,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         core->now.core_ms = now.core_ms; /* core time never goes back */
     core->now.wall_ms = now.wall_ms;
     core->out = batch;
-    if (core->read_only && !is_soft(event->kind)) {
+    if (core->read_only && !needs_no_write(core, event)) {
         refuse_event(core, event, ERR_INTERNAL);
         core->out = NULL;
         return;

@@ -98,6 +98,14 @@ void seat_validate(struct core *core, struct server *server,
     e->account = validate->account;
 }
 
+bool seat_is_taken(const struct core *core, const struct server *server,
+                   const struct chat_sv_validate_token *validate)
+{
+    const struct session *session = session_here(core, server, validate->lobby);
+    const struct seat *seat = session ? seat_of(session, validate->account) : NULL;
+    return seat && seat->row.state == SEAT_TAKEN;
+}
+
 void seat_left(struct core *core, struct server *server, int32_t lobby, int32_t account)
 {
     struct session *session = session_here(core, server, lobby);

@@ -498,6 +498,12 @@ void session_ready(struct core *core, struct server *server,
     e->lobby = ready->lobby;
 }
 
+bool session_was_ready(const struct core *core, const struct server *server, int32_t lobby)
+{
+    const struct session *session = session_here(core, server, lobby);
+    return session && session->row.state == SESSION_OPEN && session->row.ready;
+}
+
 void session_match_ended(struct core *core, struct server *server, int32_t lobby)
 {
     struct session *session = session_here(core, server, lobby);
@@ -585,10 +591,10 @@ int session_load_row(struct core *core, const struct row_session *row)
     struct chat_server *chat = map_get(&core->chat_servers, (uint64_t)row->chat_server);
     if (!server || !chat || row->state <= 0 || row->state >= SESSION_STATES)
         return ERR_FORMAT;
-    if (PLANTED(cancel_forgotten) && row->state == SESSION_CANCELLING)
-        return 0;
     struct session *session = link_in(core, row, server, chat);
     session->object.stored = true;
+    if (PLANTED(cancel_forgotten) && row->state == SESSION_CANCELLING)
+        session->row.state = SESSION_ENDED;
     return 0;
 }
 

@@ -288,6 +288,7 @@ void session_ack(struct core *core, struct server *server, bool success, int32_t
 void session_cancel_ack(struct core *core, struct server *server, int32_t lobby);
 void session_ready(struct core *core, struct server *server,
                    const struct chat_sv_ready_for_match *ready);
+bool session_was_ready(const struct core *core, const struct server *server, int32_t lobby);
 void session_match_ended(struct core *core, struct server *server, int32_t lobby);
 
 /* The session is given up: CANCEL is owed to its server. From OPENING, OPEN or LOST. */
@@ -341,6 +342,8 @@ struct seat {
 };
 
 void seat_validate(struct core *core, struct server *server,
+                   const struct chat_sv_validate_token *validate);
+bool seat_is_taken(const struct core *core, const struct server *server,
                    const struct chat_sv_validate_token *validate);
 void seat_left(struct core *core, struct server *server, int32_t lobby, int32_t account);
 
@@ -404,6 +407,10 @@ struct ticket {
 void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
                      const struct chat_mgr_server_allocation_request *request);
 void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, int32_t lobby);
+
+/* The key's answer is stored and will not change by being asked again / is a final one. */
+bool ticket_is_settled(const struct core *core, const struct chat_server *chat, int32_t lobby);
+bool ticket_is_final(const struct core *core, const struct chat_server *chat, int32_t lobby);
 
 /* Its session was acknowledged: answer. */
 void ticket_done(struct core *core, struct ticket *ticket);

@@ -362,6 +362,24 @@ void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, in
         give_up(core, ticket);
 }
 
+static int state_of(const struct core *core, const struct chat_server *chat, int32_t lobby)
+{
+    const struct ticket *ticket =
+        map_get(&core->tickets_by_key, map_pair((int32_t)chat->row.id, lobby));
+    return ticket ? ticket->row.state : 0;
+}
+
+bool ticket_is_settled(const struct core *core, const struct chat_server *chat, int32_t lobby)
+{
+    int state = state_of(core, chat, lobby);
+    return state == TICKET_DONE || state == TICKET_ENDED;
+}
+
+bool ticket_is_final(const struct core *core, const struct chat_server *chat, int32_t lobby)
+{
+    return state_of(core, chat, lobby) >= TICKET_FAILED;
+}
+
 /* ── loading and leaving ───────────────────────────────────────────────────────────────────── */
 
 struct ticket *ticket_load_row(struct core *core, const struct row_ticket *row)

@@ -35,6 +35,19 @@ static void half_open(struct world *w)
              random_between(&w->random, 0, plane_late ? 300 : 60000));
 }
 
+/* A server is cut off while it is being asked, and we die before it is back: what is owed to it
+ * must have been written down. */
+static void cut_and_crash(struct world *w)
+{
+    for (int i = 0; i < w->n_games; i++) {
+        struct wire *wire = wire_find(w, w->games[i].conn);
+        if (wire && random_chance(&w->random, 50))
+            wire_cut(w, wire, random_between(&w->random, 0, 100),
+                     random_between(&w->random, 0, 9000));
+    }
+    world_after(w, random_between(&w->random, 0, 3000), HAPPENS_CRASH)->life = w->plane_life;
+}
+
 static void stall(struct world *w)
 {
     struct wire *wire = some_wire(w);
@@ -74,7 +87,7 @@ static void fail_disk(struct world *w)
     w->disk_fails_until_ms = w->now_ms + random_between(&w->random, 1, 20 * 1000);
 }
 
-static void crash_on_slow_disk(struct world *w)
+static void slow_disk(struct world *w)
 {
     w->disk_slow_until_ms = w->now_ms + random_between(&w->random, 1000, 10 * 1000);
 }
@@ -98,16 +111,17 @@ void fault_next(struct world *w)
         {"partition", partition, 4},
         {"stop", stop, 5},
         {"failing disk", fail_disk, 8},
-        {"slow disk", crash_on_slow_disk, 12},
+        {"slow disk", slow_disk, 12},
         {"clock jump", jump_clock, 6},
         {"crash", plane_crash, 14},
+        {"cut and crash", cut_and_crash, 8},
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
     } else {
-        int64_t roll = random_between(&w->random, 0, 93);
+        int64_t roll = random_between(&w->random, 0, 101);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;

@@ -118,6 +118,10 @@ static void happen(struct world *w, struct happening *h)
         if (h->life == w->plane_life && w->pipeline)
             plane_committed(w);
         break;
+    case HAPPENS_CRASH:
+        if (h->life == w->plane_life)
+            plane_crash(w);
+        break;
     case HAPPENS_RESTART:
         if (h->life == w->plane_life && !w->pipeline)
             plane_start(w);

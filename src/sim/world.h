@@ -37,6 +37,7 @@ enum happening_kind {
     HAPPENS_CHAT,
     HAPPENS_TICK,
     HAPPENS_COMMITTED,
+    HAPPENS_CRASH,
     HAPPENS_RESTART,
     HAPPENS_FAULT,
     HAPPENS_REPEAT, /* a chat server asks again for what it just asked */
