@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -242,6 +243,8 @@ static inline void accept_peer(struct fake *f)
     wait_for(f->listener, POLLIN);
     f->peer = accept(f->listener, NULL, NULL);
     assert_true(f->peer >= 0);
+    int on = 1; /* what is said arrives, however little it is */
+    setsockopt(f->peer, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     wait_for(muster_server_fd(f->m), POLLOUT);
     muster_server_poll(f->m);
 }
