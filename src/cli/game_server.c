@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/machine.h"
 #include "cli/stop.h"
 #include "muster.h"
 
@@ -77,11 +78,6 @@ struct play {
     int64_t end_due_ms;
 };
 
-struct cpu_times {
-    uint64_t busy;
-    uint64_t all;
-};
-
 struct game {
     struct settings set;
     struct muster_server *muster;
@@ -89,7 +85,7 @@ struct game {
     int8_t region;
     int32_t id; /* the last one Muster gave us; 0 before the first */
     int64_t allocations;
-    struct cpu_times cpu;
+    struct machine machine;
     int64_t load_due_ms;
     int64_t now_ms;
 };
@@ -328,55 +324,14 @@ static int64_t next_due(const struct game *g)
     return due;
 }
 
-/* Share of the machine's processors that was busy since the last call, in percent. */
-static float cpu_percent(struct game *g)
-{
-    FILE *f = fopen("/proc/stat", "re");
-    if (!f)
-        return 0;
-    uint64_t v[8] = {0};
-    int n = fscanf(f,
-                   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64,
-                   &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
-    fclose(f);
-    if (n < 5)
-        return 0;
-    struct cpu_times now = {0};
-    for (int i = 0; i < 8; i++)
-        now.all += v[i];
-    now.busy = now.all - v[3] - v[4]; /* without idle and iowait */
-    struct cpu_times before = g->cpu;
-    g->cpu = now;
-    if (before.all == 0 || now.all <= before.all || now.busy < before.busy)
-        return 0;
-    return 100.0f * (float)(now.busy - before.busy) / (float)(now.all - before.all);
-}
-
-static float memory_percent(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    if (!f)
-        return 0;
-    char line[128];
-    uint64_t total = 0;
-    uint64_t available = 0;
-    while (fgets(line, sizeof(line), f)) {
-        (void)sscanf(line, "MemTotal: %" SCNu64, &total);
-        (void)sscanf(line, "MemAvailable: %" SCNu64, &available);
-    }
-    fclose(f);
-    return total > available ? 100.0f * (float)(total - available) / (float)total : 0;
-}
-
 static void load_step(struct game *g)
 {
     if (g->now_ms < g->load_due_ms)
         return;
     g->load_due_ms = g->now_ms + LOAD_EVERY_MS;
-    float cpu = cpu_percent(g);
+    float cpu = machine_cpu_percent(&g->machine);
     muster_server_set_load(g->muster, g->set.cpu >= 0 ? (float)g->set.cpu : cpu,
-                           g->set.memory >= 0 ? (float)g->set.memory : memory_percent());
+                           g->set.memory >= 0 ? (float)g->set.memory : machine_memory_percent());
 }
 
 static void run(struct game *g, int stop)

@@ -1,0 +1,16 @@
+/* How busy this machine is, as Linux tells in /proc. Where it does not tell, nothing is. */
+#pragma once
+
+#include <stdint.h>
+
+/* The last look at the processors; embedded and zeroed by whoever asks. */
+struct machine {
+    uint64_t busy;
+    uint64_t all;
+};
+
+/* Share of all processors that was busy since the last call, 0–100; 0 at the first. */
+float machine_cpu_percent(struct machine *last);
+
+/* Share of memory that could not be given to a new process, 0–100. */
+float machine_memory_percent(void);
