@@ -495,7 +495,7 @@ static void match_close(struct muster_server *m, struct match *match, int8_t win
         if (!oldest || other->order < oldest->order)
             oldest = other;
     }
-    if (ending >= m->options.max_matches)
+    if (oldest && ending >= m->options.max_matches)
         match_clear(oldest);
     match->state = MATCH_ENDING;
     match->ready_owed = false;
