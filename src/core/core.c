@@ -340,6 +340,8 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     case EVENT_KINDS:
         break;
     }
+    if (!core->read_only)
+        tickets_forget_oldest(core);
     core->out = NULL;
 }
 

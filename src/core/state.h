@@ -418,6 +418,9 @@ void ticket_done(struct core *core, struct ticket *ticket);
 /* Its session failed: the next best, or failure. */
 void ticket_next(struct core *core, struct ticket *ticket, int outcome);
 
+/* Keeps to the limit of finished tickets. At the end of a step, when nobody walks a list. */
+void tickets_forget_oldest(struct core *core);
+
 /* Its match is over. */
 void ticket_ended(struct core *core, struct ticket *ticket);
 

@@ -155,14 +155,20 @@ static void answer_asker(struct core *core, struct ticket *ticket)
 
 /* ── moves ─────────────────────────────────────────────────────────────────────────────────── */
 
-static void forget_oldest(struct core *core)
+/* A final ticket takes the match that ended with it along: together they are what is remembered. */
+static void forget(struct core *core, struct ticket *ticket)
 {
-    while (core->tickets_finished > core->config.limits.tickets_kept) {
-        struct ticket *oldest =
-            container_of(list_first(&core->finished), struct ticket, in_finished);
-        ticket_unlink(core, oldest);
-        object_delete(core, &oldest->object);
-    }
+    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    ticket_unlink(core, ticket);
+    object_delete(core, &ticket->object);
+    if (session && session->row.state == SESSION_ENDED)
+        session_delete(core, session);
+}
+
+void tickets_forget_oldest(struct core *core)
+{
+    while (core->tickets_finished > core->config.limits.tickets_kept)
+        forget(core, container_of(list_first(&core->finished), struct ticket, in_finished));
 }
 
 static void move(struct core *core, struct ticket *ticket, enum ticket_state state)
@@ -200,7 +206,6 @@ static void fail(struct core *core, struct ticket *ticket, int err)
     move(core, ticket, TICKET_FAILED);
     ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
     answer_asker(core, ticket);
-    forget_oldest(core);
 }
 
 void ticket_ended(struct core *core, struct ticket *ticket)
@@ -209,7 +214,6 @@ void ticket_ended(struct core *core, struct ticket *ticket)
         return;
     ticket->row.error = ERR_INVALID_LOBBY;
     move(core, ticket, TICKET_ENDED);
-    forget_oldest(core);
 }
 
 /* Takes the best server that is left and reserves its slot now, not when it has answered. */
@@ -239,8 +243,7 @@ void ticket_next(struct core *core, struct ticket *ticket, int outcome)
 void ticket_deadline(struct core *core, struct ticket *ticket)
 {
     if (ticket->row.state != TICKET_OPEN) {
-        ticket_unlink(core, ticket);
-        object_delete(core, &ticket->object);
+        forget(core, ticket);
         return;
     }
     struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
@@ -327,10 +330,8 @@ void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
         ticket_refuse(core, conn, request->lobby, ERR_TOO_MANY);
         return;
     }
-    if (ticket) { /* failed or cancelled: this is a new one */
-        ticket_unlink(core, ticket);
-        object_delete(core, &ticket->object);
-    }
+    if (ticket) /* failed or cancelled: this is a new one */
+        forget(core, ticket);
     open_ticket(core, chat, conn, request);
 }
 
@@ -348,7 +349,6 @@ static void give_up(struct core *core, struct ticket *ticket)
     ticket_note(core, ticket, NOTE_TICKET_CANCELLED);
     if (asker && asker == ticket->chat->conn)
         answer(core, ticket, asker);
-    forget_oldest(core);
 }
 
 void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, int32_t lobby)
