@@ -152,10 +152,9 @@ static struct loop_limits connection_limits(void)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
         getrlimit(RLIMIT_NOFILE, &files);
-        if (files.rlim_cur < STREAMS_MAX + DESCRIPTOR_RESERVE)
-            usable = files.rlim_cur > 2 * DESCRIPTOR_RESERVE
-                         ? (size_t)files.rlim_cur - DESCRIPTOR_RESERVE
-                         : DESCRIPTOR_RESERVE;
+        size_t have = files.rlim_cur < SIZE_MAX / 2 ? (size_t)files.rlim_cur : SIZE_MAX / 2;
+        size_t left = have > 2 * DESCRIPTOR_RESERVE ? have - DESCRIPTOR_RESERVE : have / 2;
+        usable = left < usable ? left : usable;
     }
     return (struct loop_limits){.streams = usable, .streams_per_address = STREAMS_PER_ADDRESS};
 }
