@@ -197,6 +197,7 @@ static void on_libcyaml_log(cyaml_log_t level, void *user, const char *format, v
     vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
 
+    /* NOLINTBEGIN(cert-err34-c): the numbers are libcyaml's own, never out of range. */
     if (sscanf(text, " in mapping field '%63[^']' (line: %u", word, &line) == 2) {
         add_place(r, word);
     } else if (sscanf(text, " in sequence entry '%u' (line: %u", &entry, &line) == 2) {
@@ -207,6 +208,7 @@ static void on_libcyaml_log(cyaml_log_t level, void *user, const char *format, v
         const char *said = strncmp(text, "Load: ", 6) == 0 ? text + 6 : text;
         snprintf(r->complaint, sizeof(r->complaint), "%.199s", said);
     }
+    /* NOLINTEND(cert-err34-c) */
     if (line > 0 && r->line == 0)
         r->line = line;
 }

@@ -66,7 +66,8 @@ static int admit(struct core *core, struct session *session,
                  const struct chat_sv_validate_token *validate)
 {
     bool open = session && session->row.state == SESSION_OPEN;
-    if (!token_matches(core, open ? &session->row : NULL, validate->match_token))
+    /* The token is compared first: an unknown match must take as long as a wrong token. */
+    if (!token_matches(core, open ? &session->row : NULL, validate->match_token) || !open)
         return ERR_INVALID_MATCH_TOKEN;
 
     struct seat *seat = seat_of(session, validate->account);
