@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,11 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 enum { LINE_MAX_LEN = 1024 };
 
+static pthread_mutex_t gathered_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool gathering;
+static char gathered[LOG_GATHER_MAX];
+static size_t gathered_len;
+
 void log_set_level(enum log_level level)
 {
     threshold = level;
@@ -22,6 +28,35 @@ void log_set_level(enum log_level level)
 bool log_enabled(enum log_level level)
 {
     return level <= threshold;
+}
+
+/* Nothing sensible can be done when the log itself cannot be written. */
+static void write_out(const char *text, size_t n)
+{
+    ssize_t written = write(STDERR_FILENO, text, n);
+    (void)written;
+}
+
+static void write_gathered(void)
+{
+    if (gathered_len > 0)
+        write_out(gathered, gathered_len);
+    gathered_len = 0;
+}
+
+/* One write per line or per gathering, so that lines of several threads never mix. */
+static void put(const char *line, size_t n)
+{
+    pthread_mutex_lock(&gathered_lock);
+    if (!gathering) {
+        write_out(line, n);
+    } else {
+        if (gathered_len + n > sizeof(gathered))
+            write_gathered();
+        memcpy(gathered + gathered_len, line, n);
+        gathered_len += n;
+    }
+    pthread_mutex_unlock(&gathered_lock);
 }
 
 static int print_time(char *dst, size_t cap)
@@ -52,10 +87,22 @@ void log_line(enum log_level level, const char *what, const char *format, ...)
     if (n > (int)sizeof(line) - 2)
         n = (int)sizeof(line) - 2;
     line[n++] = '\n';
-    /* One write, so that lines of several threads never mix. Nothing sensible can be done when
-     * the log itself cannot be written. */
-    ssize_t written = write(STDERR_FILENO, line, (size_t)n);
-    (void)written;
+    put(line, (size_t)n);
+}
+
+void log_gather(bool on)
+{
+    pthread_mutex_lock(&gathered_lock);
+    gathering = on;
+    write_gathered();
+    pthread_mutex_unlock(&gathered_lock);
+}
+
+void log_flush(void)
+{
+    pthread_mutex_lock(&gathered_lock);
+    write_gathered();
+    pthread_mutex_unlock(&gathered_lock);
 }
 
 const char *log_quote(char *dst, struct str s)

@@ -16,6 +16,13 @@ bool log_enabled(enum log_level level);
 void log_line(enum log_level level, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* With gathering on, lines (of any thread) are kept and written together by log_flush: a loop that
+ * logs thousands of decisions in a turn pays for one write. More than LOG_GATHER_MAX bytes are
+ * written at once. Whoever turns it on calls log_flush often, and log_gather(false) at the end. */
+enum { LOG_GATHER_MAX = 64 * 1024 };
+void log_gather(bool on);
+void log_flush(void);
+
 enum { LOG_QUOTE_MAX = 200 };
 
 /* Text from outside made safe for a log line: quoted, control characters escaped, cut at

@@ -2,6 +2,7 @@
 
 #include "lib/unit.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,6 +151,72 @@ static void a_line_too_long_is_cut_and_still_a_line(void **state)
     }
 }
 
+/* Points standard error at a pipe until captured() takes it back. */
+static int capture(int *ret_saved)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    *ret_saved = dup(STDERR_FILENO);
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    close(ends[1]);
+    return ends[0];
+}
+
+static size_t captured(int from, int saved, char *ret, size_t cap)
+{
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    close(saved);
+    size_t len = 0;
+    ssize_t n = 0;
+    while ((n = read(from, ret + len, cap - 1 - len)) > 0)
+        len += (size_t)n;
+    close(from);
+    ret[len] = '\0';
+    return len;
+}
+
+static void gathered_lines_are_written_by_a_flush(void **state)
+{
+    (void)state;
+    char text[1024];
+    int saved = -1;
+    int from = capture(&saved);
+    log_gather(true);
+    log_line(LOG_INFO, "first", "n=%d", 1);
+    assert_int_equal(captured(from, saved, text, sizeof(text)), 0);
+
+    from = capture(&saved);
+    log_line(LOG_INFO, "second", "n=%d", 2);
+    log_flush();
+    log_line(LOG_INFO, "third", "n=%d", 3);
+    log_gather(false);
+    assert_true(captured(from, saved, text, sizeof(text)) > 0);
+    const char *first = strstr(text, "first n=1\n");
+    const char *second = strstr(text, "second n=2\n");
+    const char *third = strstr(text, "third n=3\n");
+    assert_true(first && second && third && first < second && second < third);
+}
+
+static void more_than_can_be_gathered_is_written_at_once(void **state)
+{
+    (void)state;
+    enum { LINES = 100 };
+    static char text[LOG_GATHER_MAX + LINES * 1024];
+    char what[1000];
+    memset(what, 'w', sizeof(what) - 1);
+    what[sizeof(what) - 1] = '\0';
+    int saved = -1;
+    int from = capture(&saved);
+    assert_true(fcntl(STDERR_FILENO, F_SETPIPE_SZ, 1 << 20) > 0);
+    log_gather(true);
+    for (int i = 0; i < LINES; i++)
+        log_line(LOG_INFO, what, "n=%d", i);
+    assert_true(captured(from, saved, text, sizeof(text)) > LOG_GATHER_MAX / 2);
+    from = capture(&saved);
+    log_gather(false);
+    assert_true(captured(from, saved, text, sizeof(text)) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +228,8 @@ int main(void)
         cmocka_unit_test(one_line_with_time_level_and_pairs),
         cmocka_unit_test(levels_above_the_threshold_are_silent),
         cmocka_unit_test(a_line_too_long_is_cut_and_still_a_line),
+        cmocka_unit_test(gathered_lines_are_written_by_a_flush),
+        cmocka_unit_test(more_than_can_be_gathered_is_written_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
