@@ -162,7 +162,7 @@ struct reading {
     /* What libcyaml said: its first complaint, then where, innermost first. */
     char complaint[200];
     char place[200];
-    unsigned line;
+    char line[16];
 };
 
 static int refuse(struct reading *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -192,33 +192,28 @@ static void on_libcyaml_log(cyaml_log_t level, void *user, const char *format, v
 {
     (void)level;
     struct reading *r = user;
-    char text[400], word[64], step[80];
-    unsigned line = 0, entry = 0;
+    char text[400], word[64], step[80], line[sizeof(r->line)] = "";
     vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
 
-    /* NOLINTBEGIN(cert-err34-c): the numbers are libcyaml's own, never out of range. */
-    if (sscanf(text, " in mapping field '%63[^']' (line: %u", word, &line) == 2) {
+    if (sscanf(text, " in mapping field '%63[^']' (line: %15[0-9]", word, line) == 2) {
         add_place(r, word);
-    } else if (sscanf(text, " in sequence entry '%u' (line: %u", &entry, &line) == 2) {
-        snprintf(step, sizeof(step), "entry %u", entry);
+    } else if (sscanf(text, " in sequence entry '%63[0-9]' (line: %15[0-9]", word, line) == 2) {
+        snprintf(step, sizeof(step), "entry %s", word);
         add_place(r, step);
-    } else if (sscanf(text, " in mapping (line: %u", &line) != 1 && !r->complaint[0] &&
+    } else if (sscanf(text, " in mapping (line: %15[0-9]", line) != 1 && !r->complaint[0] &&
                !strstr(text, "Backtrace")) {
         const char *said = strncmp(text, "Load: ", 6) == 0 ? text + 6 : text;
         snprintf(r->complaint, sizeof(r->complaint), "%.199s", said);
     }
-    /* NOLINTEND(cert-err34-c) */
-    if (line > 0 && r->line == 0)
-        r->line = line;
+    if (!r->line[0])
+        memcpy(r->line, line, sizeof(line));
 }
 
 static int refuse_yaml(struct reading *r, cyaml_err_t err)
 {
-    char where[32] = "";
-    if (r->line > 0)
-        snprintf(where, sizeof(where), "line %u: ", r->line);
-    return refuse(r, "%s%s%s%s", where, r->place, r->place[0] ? ": " : "",
+    return refuse(r, "%s%s%s%s%s%s", r->line[0] ? "line " : "", r->line, r->line[0] ? ": " : "",
+                  r->place, r->place[0] ? ": " : "",
                   r->complaint[0] ? r->complaint : cyaml_strerror(err));
 }
 
@@ -466,7 +461,8 @@ static int take_doc(struct reading *r, const struct doc *d)
 int config_parse(const char *name, const char *text, size_t len, struct config *ret,
                  char why[CONFIG_WHY_MAX])
 {
-    struct reading r = {.name = name, .config = ret, .why = why};
+    struct reading r = {.name = name, .config = ret};
+    r.why = why;
     cyaml_config_t cyaml = {
         .log_fn = on_libcyaml_log,
         .log_ctx = &r,
