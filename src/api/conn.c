@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    YOUNG_INPUT_MAX = 4096, /* what a peer we do not know yet can make us keep */
-    REASON_MAX = 160,
-};
+enum { REASON_MAX = 160 };
+
+/* What a peer can make us keep before we know who it is. */
+static const struct stream_limits young_limits = {.input_max = 4096, .output_cap = 16 * 1024};
 
 static const bool may_move[CONN_STATES][CONN_STATES] = {
     [CONN_NEW] = {[CONN_ASKING] = true, [CONN_CLOSING] = true},
@@ -294,7 +294,7 @@ void conn_open(struct door *door, struct stream *stream)
     list_append(&door->conns, &c->in_door);
     list_append(&door->young, &c->timed);
     map_put(&d->conns, c->id, c);
-    stream_start(stream, &ops, c, YOUNG_INPUT_MAX, door->port->output_cap);
+    stream_start(stream, &ops, c, &young_limits);
 }
 
 static void greet(struct conn *c, bool ok)
@@ -305,7 +305,8 @@ static void greet(struct conn *c, bool ok)
         return;
     }
     move_to(c, CONN_OPEN);
-    stream_set_input_max(c->stream, LOOP_READ_SIZE);
+    stream_set_limits(c->stream,
+                      &(struct stream_limits){LOOP_READ_SIZE, c->door->port->output_cap});
     conn_update_reading(c);
 }
 

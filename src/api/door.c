@@ -13,6 +13,7 @@ void doors_init(struct doors *d, struct loop *loop)
     list_init(&d->gone);
     list_init(&d->leaving);
     doors_read_clocks(d);
+    d->ticked_ms = d->monotonic_ms;
 }
 
 void doors_done(struct doors *d)
@@ -91,11 +92,25 @@ static void tick_door(struct door *door)
     }
 }
 
+/* A handshake that came while this process was stopped has not been read yet. */
+static void forgive(struct door *door, int64_t gap_ms)
+{
+    LIST_EACH(&door->young, c, struct conn, timed)
+    {
+        c->due_ms += gap_ms;
+    }
+}
+
 void doors_tick(struct doors *d)
 {
     doors_read_clocks(d);
-    for (size_t i = 0; i < d->n; i++)
+    int64_t gap_ms = d->monotonic_ms - d->ticked_ms;
+    d->ticked_ms = d->monotonic_ms;
+    for (size_t i = 0; i < d->n; i++) {
+        if (gap_ms > DOOR_GAP_MS)
+            forgive(&d->all[i], gap_ms);
         tick_door(&d->all[i]);
+    }
 }
 
 void doors_before_flush(struct doors *d)
@@ -125,8 +140,7 @@ static void update_reading(struct door *door)
 
 void doors_hold_if_full(struct door *door)
 {
-    if (door->held || !door->port->waits ||
-        pipeline_backlog(door->doors->pipeline) <= DOOR_BACKLOG_MAX)
+    if (door->held || pipeline_backlog(door->doors->pipeline) <= door->port->backlog_max)
         return;
     door->held = true;
     log_line(LOG_WARN, "port waits for the store", "port=%s", door->port->name);
@@ -137,7 +151,7 @@ static void resume_held(struct doors *d)
 {
     for (size_t i = 0; i < d->n; i++) {
         struct door *door = &d->all[i];
-        if (!door->held || pipeline_backlog(d->pipeline) >= DOOR_BACKLOG_LOW)
+        if (!door->held || pipeline_backlog(d->pipeline) > door->port->backlog_max / 2)
             continue;
         door->held = false;
         log_line(LOG_INFO, "port is read again", "port=%s", door->port->name);

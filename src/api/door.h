@@ -16,10 +16,9 @@
 
 enum {
     DOORS_MAX = 4,
-    DOOR_HELLO_MS = 5000,                /* a peer's time to say who it is */
-    DOOR_PING_MS = 10000,                /* each peer is PINGed this often */
-    DOOR_BACKLOG_MAX = 16 * 1024 * 1024, /* a waiting port is not read above this … */
-    DOOR_BACKLOG_LOW = 8 * 1024 * 1024,  /* … until it has fallen below this */
+    DOOR_HELLO_MS = 5000, /* a peer's time to say who it is */
+    DOOR_PING_MS = 10000, /* each peer is PINGed this often */
+    DOOR_GAP_MS = 1000,   /* between two ticks: we were stopped, and peers could not be heard */
 };
 
 /* One port. The lists hold struct conn (conn.h); each connection is in `conns` and in one of the
@@ -46,6 +45,7 @@ struct doors {
     struct list leaving; /* connections that hang up when their answers are out */
     struct buf frame;    /* scratch: one encoded message */
     bool stopping;
+    int64_t ticked_ms; /* monotonic: the last tick */
 
     /* The clocks, read once per piece of work rather than once per frame. */
     int64_t monotonic_ms;

@@ -41,7 +41,7 @@ struct port {
     const char *name;
     enum chat_kind hello;        /* the one message (beside PING and PONG) before all others */
     size_t output_cap;           /* bytes a peer may leave unread before it is cut off */
-    bool waits;                  /* is not read while too much waits to be stored */
+    size_t backlog_max;          /* is not read while the open batch is larger than this */
     const struct port_row *rows; /* the most frequent first */
     size_t n_rows;
 

@@ -30,8 +30,7 @@ struct stream {
     bool paused;
     bool counted;      /* among the loop's streams */
     bool said_goodbye; /* our half is shut down */
-    size_t input_max;
-    size_t output_cap;
+    struct stream_limits limits;
     struct buf in;  /* what the last read left; memory only when there is something */
     struct buf out; /* for the end of the turn */
     struct rest *rest;
@@ -174,12 +173,12 @@ void stream_send(struct stream *s, const void *data, size_t len)
         s->out = loop_take_spare(s->loop);
     buf_append(&s->out, data, len);
     mark_dirty(s);
-    if (stream_unsent(s) <= s->output_cap)
+    if (stream_unsent(s) <= s->limits.output_cap)
         return;
 
     /* A turn may well produce more than the cap; only what the kernel refuses counts. */
     write_out(s);
-    if (s->state == STREAM_CLOSED || stream_unsent(s) <= s->output_cap)
+    if (s->state == STREAM_CLOSED || stream_unsent(s) <= s->limits.output_cap)
         return;
     char peer[ADDRESS_MAX];
     log_line(LOG_WARN, "peer does not read", "peer=%s unsent=%zu", stream_peer(s, peer),
@@ -197,7 +196,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
     uint8_t *to = s->loop->read_buffer;
     if (s->in.len > 0)
         memcpy(to, s->in.data, s->in.len);
-    *ret = uv_buf_init((char *)to + s->in.len, (unsigned)s->input_max);
+    *ret = uv_buf_init((char *)to + s->in.len, (unsigned)s->limits.input_max);
 }
 
 static void keep_input(struct stream *s, const uint8_t *data, size_t len)
@@ -290,20 +289,19 @@ bool stream_cut_if_late(struct link *in_finishing)
     return true;
 }
 
-void stream_start(struct stream *s, const struct stream_ops *ops, void *user, size_t input_max,
-                  size_t output_cap)
+void stream_start(struct stream *s, const struct stream_ops *ops, void *user,
+                  const struct stream_limits *limits)
 {
     s->ops = ops;
     s->user = user;
-    s->output_cap = output_cap;
-    stream_set_input_max(s, input_max);
+    stream_set_limits(s, limits);
     start_reading(s);
 }
 
-void stream_set_input_max(struct stream *s, size_t input_max)
+void stream_set_limits(struct stream *s, const struct stream_limits *limits)
 {
-    assert(input_max > 0 && input_max <= LOOP_READ_SIZE);
-    s->input_max = input_max;
+    assert(limits->input_max > 0 && limits->input_max <= LOOP_READ_SIZE);
+    s->limits = *limits;
 }
 
 const char *stream_peer(const struct stream *s, char dst[ADDRESS_MAX])

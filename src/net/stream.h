@@ -31,12 +31,18 @@ struct stream_ops {
  * then it has been dealt with and logged. stream_start must follow. */
 struct stream *stream_accept(struct loop *loop, struct uv_stream_s *listening);
 
-/* Begins reading, at most input_max bytes at a time. With more than output_cap bytes that the
- * kernel will not take, the peer does not read: it is cut off, with one line in the log. */
-void stream_start(struct stream *s, const struct stream_ops *ops, void *user, size_t input_max,
-                  size_t output_cap);
+/* What a peer can make us hold. A peer that leaves more than output_cap bytes to us that the kernel
+ * will not take does not read: it is cut off, with one line in the log. */
+struct stream_limits {
+    size_t input_max; /* of one read; up to LOOP_READ_SIZE */
+    size_t output_cap;
+};
 
-void stream_set_input_max(struct stream *s, size_t input_max);
+/* Begins reading. */
+void stream_start(struct stream *s, const struct stream_ops *ops, void *user,
+                  const struct stream_limits *limits);
+
+void stream_set_limits(struct stream *s, const struct stream_limits *limits);
 
 /* Queues output; it leaves at the end of the loop's turn. Ignored once the stream is closing. */
 void stream_send(struct stream *s, const void *data, size_t len);

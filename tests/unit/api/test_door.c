@@ -319,6 +319,22 @@ static void test_handshake_too_late(void **state)
     hang_up(&p);
 }
 
+static void test_handshake_is_not_late_when_we_were_stopped(void **state)
+{
+    struct world *w = *state;
+    struct peer p = dial(w, SERVER_DOOR);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    struct buf bytes = {0};
+    put_server_hello(&bytes, 7777);
+    say(&p, &bytes);
+    buf_done(&bytes);
+    c->due_ms = clock_monotonic_ms() - 40000; /* as if 45 s had passed since the last tick */
+    w->doors.ticked_ms -= 45000;
+    doors_tick(&w->doors);
+    expect(&p, CHAT_SV_HANDSHAKE_RESPONSE);
+    hang_up(&p);
+}
+
 static void test_bad_field_is_named_with_its_place(void **state)
 {
     struct world *w = *state;
@@ -517,7 +533,7 @@ static void test_manager_port_waits_for_the_store(void **state)
     flood(w, &p, &bytes);
     assert_true(w->doors.all[MANAGER_DOOR].held);
     size_t full = pipeline_backlog(w->pipeline);
-    assert_in_range(full, DOOR_BACKLOG_MAX, 2 * DOOR_BACKLOG_MAX);
+    assert_in_range(full, chat_manager_port.backlog_max, 2 * chat_manager_port.backlog_max);
 
     buf_clear(&bytes);
     put_heartbeat(&bytes, 1, 10);
@@ -565,6 +581,7 @@ int main(void)
         T(test_second_handshake),
         T(test_handshake_above_its_limit),
         T(test_handshake_too_late),
+        T(test_handshake_is_not_late_when_we_were_stopped),
         T(test_bad_field_is_named_with_its_place),
         T(test_requests_behind_a_handshake_wait_for_its_answer),
         T(test_refused_handshake_is_answered_and_closed),

@@ -36,8 +36,7 @@ struct world {
     struct listener *listener;
     struct peer peers[PEERS_MAX];
     size_t n_peers;
-    size_t input_max;
-    size_t output_cap;
+    struct stream_limits limits;
     size_t turns;
 };
 
@@ -73,7 +72,7 @@ static void on_accepted(void *user, struct stream *stream)
     assert_true(w->n_peers < PEERS_MAX);
     struct peer *p = &w->peers[w->n_peers++];
     *p = (struct peer){.world = w, .stream = stream};
-    stream_start(stream, &ops, p, w->input_max, w->output_cap);
+    stream_start(stream, &ops, p, &w->limits);
 }
 
 static void on_turn(void *user)
@@ -97,8 +96,8 @@ static int setup_with(void **state, size_t streams, size_t per_address)
     struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w};
     struct loop_limits limits = {.streams = streams, .streams_per_address = per_address};
     const char *why = NULL;
-    w->input_max = LOOP_READ_SIZE;
-    w->output_cap = 64 * 1024;
+    w->limits.input_max = LOOP_READ_SIZE;
+    w->limits.output_cap = 64 * 1024;
     log_set_level(LOG_ERROR);
     loop_init(&w->loop, &hooks, &limits);
     assert_int_equal(listener_start(&w->loop, "127.0.0.1", 0, on_accepted, w, &w->listener, &why),
@@ -321,7 +320,7 @@ static void test_a_turns_output_is_one_write(void **state)
 static void test_more_than_the_kernel_takes_arrives_in_order(void **state)
 {
     struct world *w = *state;
-    w->output_cap = 64 * 1024 * 1024;
+    w->limits.output_cap = 64 * 1024 * 1024;
     int fd;
     struct peer *p = meet(w, &fd);
     enum { NUMBERS = 4 * 1024 * 1024 };
@@ -362,7 +361,7 @@ static void test_peer_that_does_not_read_is_cut_off(void **state)
             stream_send(p->stream, block, sizeof(block));
         assert_true(++blocks < 10000);
         uv_run(&w->loop.uv, UV_RUN_NOWAIT);
-        assert_true(p->closed || stream_unsent(p->stream) <= w->output_cap);
+        assert_true(p->closed || stream_unsent(p->stream) <= w->limits.output_cap);
     }
     assert_string_equal(p->why, "does not read");
     close(fd);
@@ -425,7 +424,7 @@ static void test_resumed_in_the_turn_hook(void **state)
 static void test_input_max_bounds_what_a_pause_keeps(void **state)
 {
     struct world *w = *state;
-    w->input_max = 2 * RECORD;
+    w->limits.input_max = 2 * RECORD;
     int fd;
     struct peer *p = meet(w, &fd);
     say(fd, "aaaabbbbccccdddd");
