@@ -168,7 +168,7 @@ static void on_disconnected(void *user, enum muster_error why, const char *text,
     struct game *g = user;
     double retry_s = (double)retry_ms / 1000;
     if (why == MUSTER_E_CONNECT)
-        say(g, "cannot reach Muster at %s: %s; is `muster serve` running? Next try in %.1f s",
+        say(g, "cannot reach Muster at %s: %s; is 'muster serve' running? Next try in %.1f s",
             g->set.server, text, retry_s);
     else if (why == MUSTER_E_REFUSED)
         say(g, "Muster refused: %s; next try in %.1f s", text, retry_s);
@@ -459,7 +459,7 @@ int game_server_run(int argc, char **argv)
     if (code == EXIT_DONE) {
         int stop = stop_open();
         run(&g, stop);
-        say(&g, "goodbye, %" PRId32 " matches left", muster_server_match_count(g.muster));
+        say(&g, "goodbye, matches left: %" PRId32, muster_server_match_count(g.muster));
         close(stop);
     }
     muster_server_free(g.muster);
