@@ -18,8 +18,6 @@
 #include <unistd.h>
 
 enum {
-    STREAMS_MAX = 20000,
-    STREAMS_PER_ADDRESS = 4096,
     DESCRIPTOR_RESERVE = 256, /* for files, threads and the loop itself */
     STOP_COMMIT_MS = 5000,    /* the last batch's time to become durable */
     STOP_FLUSH_MS = 500,      /* the last answers' time to leave */
@@ -143,27 +141,26 @@ static void watch_signals(struct service *s)
     uv_signal_start(&s->on_interrupt, on_signal, SIGINT);
 }
 
-/* As many connections as the system lets us have descriptors for, up to what we want. */
-static struct loop_limits connection_limits(void)
+/* Raises the number of descriptors to what the system allows and leaves some to files. */
+static struct loop_limits usable_limits(struct loop_limits wanted)
 {
     struct rlimit files;
-    size_t usable = STREAMS_MAX;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-        getrlimit(RLIMIT_NOFILE, &files);
-        size_t have = files.rlim_cur < SIZE_MAX / 2 ? (size_t)files.rlim_cur : SIZE_MAX / 2;
-        size_t left = have > 2 * DESCRIPTOR_RESERVE ? have - DESCRIPTOR_RESERVE : have / 2;
-        usable = left < usable ? left : usable;
-    }
-    return (struct loop_limits){.streams = usable, .streams_per_address = STREAMS_PER_ADDRESS};
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return wanted;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_NOFILE, &files);
+    size_t have = files.rlim_cur < SIZE_MAX / 2 ? (size_t)files.rlim_cur : SIZE_MAX / 2;
+    size_t left = have > 2 * DESCRIPTOR_RESERVE ? have - DESCRIPTOR_RESERVE : have / 2;
+    if (wanted.streams > left)
+        wanted.streams = left;
+    return wanted;
 }
 
-static struct service *service_new(struct store *store)
+static struct service *service_new(struct loop_limits limits, struct store *store)
 {
     struct service *s = xcalloc(1, sizeof(*s));
     struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = s};
-    struct loop_limits limits = connection_limits();
     s->store = store;
     loop_init(&s->loop, &hooks, &limits);
     doors_init(&s->doors, &s->loop);
@@ -201,7 +198,7 @@ static int open_door(struct service *s, const struct port *port, const char *ip,
 int service_start(const struct service_config *config, struct store *store, struct service **ret,
                   char why[SERVICE_WHY_MAX])
 {
-    struct service *s = service_new(store);
+    struct service *s = service_new(usable_limits(config->limits), store);
     int err = load(s, config, why);
     if (err == 0)
         err = open_door(s, &chat_server_port, config->bind_ip, config->server_port, why);

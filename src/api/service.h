@@ -5,6 +5,7 @@
 
 #include "core/core.h"
 #include "net/address.h"
+#include "net/loop.h"
 #include "store/store.h"
 
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct service_config {
     const char *bind_ip;
     uint16_t server_port; /* 0 picks one */
     uint16_t manager_port;
+    struct loop_limits limits; /* of connections; fewer when the system allows fewer */
 };
 
 /* Loads the store and listens; peers are served once service_run is called. The store belongs to

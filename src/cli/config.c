@@ -47,6 +47,7 @@ enum {
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
     LIMIT_MAX = 10 * 1000 * 1000,
     TOKEN_MAX = 512,
+    CONNECTIONS_MAX = 1000 * 1000,
 };
 
 #define COUNT_ONE(name) +1
@@ -85,6 +86,8 @@ struct doc_listen {
     const char *bind;
     const char *server_port;
     const char *manager_port;
+    const char *connections;
+    const char *connections_per_address;
 };
 
 struct doc {
@@ -138,8 +141,12 @@ static const cyaml_schema_field_t timeouts_fields[] = {TIMEOUTS(TIMEOUT_FIELD) C
 #define LIMIT_FIELD(name) TEXT(doc_limits, name, OPTIONAL),
 static const cyaml_schema_field_t limits_fields[] = {LIMITS(LIMIT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t listen_fields[] = {
-    TEXT(doc_listen, bind, OPTIONAL), TEXT(doc_listen, server_port, OPTIONAL),
-    TEXT(doc_listen, manager_port, OPTIONAL), CYAML_FIELD_END};
+    TEXT(doc_listen, bind, OPTIONAL),
+    TEXT(doc_listen, server_port, OPTIONAL),
+    TEXT(doc_listen, manager_port, OPTIONAL),
+    TEXT(doc_listen, connections, OPTIONAL),
+    TEXT(doc_listen, connections_per_address, OPTIONAL),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_field_t doc_fields[] = {
     CYAML_FIELD_SEQUENCE("regions", OPTIONAL, struct doc, regions, &region_value, 1, REGION_CODES),
@@ -438,6 +445,12 @@ static int take_listen(struct reading *r, const struct doc_listen *d)
     int err = take_port(r, "server_port", d->server_port, &config->server_port);
     if (err == 0)
         err = take_port(r, "manager_port", d->manager_port, &config->manager_port);
+    if (err == 0)
+        err = take_number(r, "listen", "connections", d->connections, 1, CONNECTIONS_MAX,
+                          &config->connections);
+    if (err == 0)
+        err = take_number(r, "listen", "connections_per_address", d->connections_per_address, 1,
+                          CONNECTIONS_MAX, &config->connections_per_address);
     return err;
 }
 
@@ -512,6 +525,12 @@ int config_load(const char *path, struct config *ret, char why[CONFIG_WHY_MAX])
 
 void config_default(struct config *ret)
 {
-    *ret = (struct config){.bind_ip = "0.0.0.0", .server_port = 11032, .manager_port = 11033};
+    *ret = (struct config){
+        .bind_ip = "0.0.0.0",
+        .server_port = 11032,
+        .manager_port = 11033,
+        .connections = 20000,
+        .connections_per_address = 4096,
+    };
     core_config_default(&ret->core);
 }

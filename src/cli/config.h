@@ -14,6 +14,8 @@ struct config {
     char bind_ip[46];
     uint16_t server_port;
     uint16_t manager_port;
+    int64_t connections; /* at most so many, over all ports */
+    int64_t connections_per_address;
 };
 
 void config_default(struct config *ret);

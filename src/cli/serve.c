@@ -202,6 +202,8 @@ static int serve(const struct arguments *a, const struct config *config)
         .bind_ip = config->bind_ip,
         .server_port = config->server_port,
         .manager_port = config->manager_port,
+        .limits = {.streams = (size_t)config->connections,
+                   .streams_per_address = (size_t)config->connections_per_address},
     };
     int err = service_start(&wanted, store, &service, why);
     explicit_bzero(secret, sizeof(secret));

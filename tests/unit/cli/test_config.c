@@ -81,7 +81,8 @@ static void test_everything_at_once(void **state)
                    "  - {token: two, role: chat}\n"
                    "timeouts: {ack_ms: 1500, lost_ms: 604800000}\n"
                    "limits: {servers: 12}\n"
-                   "listen: {bind: '::1', server_port: 0, manager_port: 65535}\n");
+                   "listen: {bind: '::1', server_port: 0, manager_port: 65535, connections: 9,\n"
+                   "         connections_per_address: 8}\n");
     const struct core_config *core = &f->config.core;
     assert_string_equal(core->regions[0].name, "North");
     assert_string_equal(core->regions[63].name, "South");
@@ -98,6 +99,8 @@ static void test_everything_at_once(void **state)
     assert_string_equal(f->config.bind_ip, "::1");
     assert_int_equal(f->config.server_port, 0);
     assert_int_equal(f->config.manager_port, 65535);
+    assert_int_equal(f->config.connections, 9);
+    assert_int_equal(f->config.connections_per_address, 8);
 }
 
 static void test_tokens_are_kept_as_hashes(void **state)

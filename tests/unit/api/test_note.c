@@ -1,0 +1,116 @@
+/* Core's decisions in the log: one line, the ids it has, peers' text quoted, never a token. */
+#include "api/note.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "lib/unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What note_log writes to standard error, without the time in front. */
+static char line[2048];
+
+static const char *logged(const struct effect *e)
+{
+    int pipe_fd[2];
+    assert_int_equal(pipe(pipe_fd), 0);
+    fcntl(pipe_fd[0], F_SETFL, O_NONBLOCK);
+    int kept = dup(STDERR_FILENO);
+    dup2(pipe_fd[1], STDERR_FILENO);
+    note_log(e);
+    dup2(kept, STDERR_FILENO);
+    ssize_t n = read(pipe_fd[0], line, sizeof(line) - 1);
+    close(kept);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+    if (n <= 0)
+        return "";
+    line[n] = '\0';
+    return strchr(line, ' ') + 1;
+}
+
+static void test_only_the_ids_it_has(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_TICKET_DONE, .ticket = 7, .lobby = 9};
+    assert_string_equal(logged(&e), "info  ticket done ticket=7 lobby=9\n");
+}
+
+static void test_everything(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE,
+                       .note = NOTE_REFUSED,
+                       .conn = 1,
+                       .err = ERR_NO_SERVERS,
+                       .server_id = 2,
+                       .ticket = 3,
+                       .session = 4,
+                       .lobby = 5,
+                       .account = 6,
+                       .ip = STR("10.0.0.1"),
+                       .port = 7,
+                       .token = STR("MATCH_5_secret"),
+                       .text = STR("why")};
+    assert_string_equal(logged(&e),
+                        "info  refused server=2 ticket=3 session=4 lobby=5 account=6 conn=1 "
+                        "ip=\"10.0.0.1\" port=7 error=no_servers text=\"why\"\n");
+}
+
+static void test_text_from_outside_stays_one_line(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_CHAT_GONE, .text = STR("a\n\"b\" x=1")};
+    const char *got = logged(&e);
+    assert_string_equal(got, "info  chat server gone text=\"a\\x0a\\\"b\\\" x=1\"\n");
+}
+
+static void test_long_text_loses_no_ids(void **state)
+{
+    (void)state;
+    char text[1000];
+    memset(text, 'x', sizeof(text));
+    struct effect e = {.kind = EFFECT_NOTE,
+                       .note = NOTE_SERVER_REGISTERED,
+                       .server_id = INT32_MAX,
+                       .ip = {text, sizeof(text)},
+                       .text = {text, sizeof(text)}};
+    const char *got = logged(&e);
+    assert_non_null(strstr(got, "server=2147483647"));
+    assert_non_null(strstr(got, "xxx"));
+    assert_int_equal(got[strlen(got) - 1], '\n');
+    assert_ptr_equal(strchr(got, '\n'), got + strlen(got) - 1);
+}
+
+static void test_what_needs_a_look_is_a_warning(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_SERVER_OFFLINE, .server_id = 2};
+    assert_int_equal(strncmp(logged(&e), "warn ", 5), 0);
+    e = (struct effect){.kind = EFFECT_NOTE, .note = NOTE_STOPPED, .wall_ms = 45000};
+    assert_non_null(strstr(logged(&e), "stopped_ms=45000"));
+}
+
+static void test_nothing_below_the_level(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_TICKET_DONE, .ticket = 7};
+    log_set_level(LOG_WARN);
+    assert_string_equal(logged(&e), "");
+    log_set_level(LOG_INFO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_the_ids_it_has),
+        cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_text_from_outside_stays_one_line),
+        cmocka_unit_test(test_long_text_loses_no_ids),
+        cmocka_unit_test(test_what_needs_a_look_is_a_warning),
+        cmocka_unit_test(test_nothing_below_the_level),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
