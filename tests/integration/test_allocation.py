@@ -129,12 +129,14 @@ def test_rating_is_not_scored(world):
 def test_tie_goes_to_the_server_idle_longest(world):
     first, second = world.server(), world.server()
     asker = world.chat()
+    world.elapse(0.005)
     turns = []
     for lobby in range(1, 5):
         turns.append(asker.allocate(lobby).server_id)
         server = first if turns[-1] == first.server_id else second
         assert server.end(lobby).ok
         server.beat()
+        world.elapse(0.005)  # idleness is counted in milliseconds
     assert turns == [first.server_id, second.server_id] * 2
 
 

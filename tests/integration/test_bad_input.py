@@ -128,6 +128,22 @@ def test_protocol_error_is_one_line_in_the_log(world):
     assert "1002" in lines[0] or "HEARTBEAT" in lines[0].upper(), "and the command"
 
 
+# --- well-formed frames that answer nothing
+
+
+def test_acknowledgements_nobody_waits_for_are_harmless(world):
+    server = world.server()
+    server.send(
+        chat.sv_cancel_match_ack(99)
+        + chat.sv_cancel_match_ack(-1, success=0)
+        + chat.sv_drain_ack(1)
+        + chat.sv_player_left(server.server_id, 99, 1)
+        + chat.pong()
+    )
+    assert server.beat().ok
+    assert world.chat().allocate(7).server_id == server.server_id, "it does not drain either"
+
+
 # --- honest bytes in odd pieces
 
 

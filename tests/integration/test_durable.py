@@ -15,15 +15,14 @@ def gate_library(tmp_path_factory):
 
 @pytest.fixture
 def gate(gate_library, tmp_path):
-    gate = Gate(gate_library, tmp_path)
-    yield gate
-    gate.open()
+    return Gate(gate_library, tmp_path)
 
 
 @pytest.fixture
 def world(request, gate, make_world):
     mark = request.node.get_closest_marker("muster")
-    return make_world(env=gate.env, **(mark.kwargs if mark else {}))
+    yield make_world(env=gate.env, **(mark.kwargs if mark else {}))
+    gate.open()  # before Muster is asked to end
 
 
 def await_stuck(world, gate):
@@ -174,16 +173,17 @@ def test_crash_while_the_disk_hangs_loses_nothing_that_was_answered(world, gate)
     asker.allocate(8)
 
 
-def test_sigterm_finishes_the_batch(world, gate):
-    world.server()
-    asker = world.chat()
+def test_sigterm_finishes_the_batch_and_sends_what_it_answers(world, gate):
+    server, asker = world.server(), world.chat()
     gate.close()
     asker.request(7)
     await_stuck(world, gate)
     world.muster.signal(signal.SIGTERM)
     let_time_pass(world)
-    assert world.muster.running, "it waits for the disk"
+    assert world.muster.running and not server.asked, "it waits for the disk"
     gate.open()
+    server.expect_offer(7)
+    server.expect_closed()
     assert world.muster.finish() == 0
 
 

@@ -1,5 +1,8 @@
 """Peers that are there and yet are not: they stop reading, or the network swallows what they say."""
 
+import os
+import resource
+
 import chat
 import pytest
 from chat import BACK, EU, LOST
@@ -71,3 +74,29 @@ def test_server_that_stops_reading_and_speaking_is_offline(world):
     deaf.stop_reading()
     asker = world.chat()
     assert asker.allocate(7).server_id == good.server_id
+
+
+def test_silent_strangers_disturb_nobody(world):
+    """Three hundred that begin a frame and never end it."""
+    strangers = [world.connect(door) for door in ("server", "manager") for _ in range(150)]
+    for stranger in strangers:
+        stranger.send(b"\x20")
+    server, asker = world.server(), world.chat()
+    assert asker.allocate(7).server_id == server.server_id
+
+
+def test_running_out_of_descriptors_is_survived(world):
+    """Whoever is in stays in; whoever comes later gets in when there is room again."""
+    server, asker = world.server(), world.chat()
+    in_use = len(os.listdir(f"/proc/{world.muster.pid}/fd"))
+    limits = resource.prlimit(world.muster.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(world.muster.pid, resource.RLIMIT_NOFILE, (in_use + 8, limits[1]))
+    crowd = [world.connect("server") for _ in range(40)]
+    world.elapse(0.2)
+    assert server.beat().ok
+    asker.allocate(7)
+    for peer in crowd:
+        peer.close()
+    resource.prlimit(world.muster.pid, resource.RLIMIT_NOFILE, limits)
+    world.server()
+    world.chat("chat-2").barrier()

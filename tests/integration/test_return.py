@@ -96,6 +96,55 @@ def test_match_whose_acknowledgement_was_lost_with_the_connection_is_cancelled(w
     assert not server.matches and 7 in other.matches
 
 
+def test_server_that_comes_back_larger_has_more_room(world):
+    server = world.server(capacity=1)
+    asker = world.chat()
+    asker.allocate(7)
+    assert asker.refuse(8) == "No servers available"
+    server.capacity = 2
+    server.reconnect()
+    asker.allocate(9)
+
+
+def test_server_that_comes_back_smaller_keeps_what_it_holds_and_gets_no_more(world):
+    server, asker = two_matches(world)
+    server.capacity = 1
+    server.reconnect()
+    assert server.validate(7, 1).ok and server.validate(8, 2).ok
+    assert server.end(7).ok
+    server.beat()
+    assert asker.refuse(9) == "No servers available"
+    assert server.end(8).ok
+    server.beat()
+    asker.allocate(10)
+
+
+def test_server_that_comes_back_elsewhere_is_placed_there(world):
+    server = world.server(region=chat.EU)
+    asker = world.chat(regions=(chat.EU, chat.USE))
+    server.region = chat.USE
+    server.reconnect()
+    assert asker.refuse(7, region=chat.EU) == "No servers available"
+    assert asker.allocate(8, region=chat.USE).server_id == server.server_id
+
+
+def test_match_nobody_knows_takes_a_slot_of_the_server_that_lists_it(world):
+    server = world.unregistered_server(capacity=1)
+    server.matches[99] = "from another life"
+    server.register()
+    assert world.chat().refuse(7) == "No servers available"
+
+
+def test_match_list_with_a_foreign_id_ends_nothing(world):
+    server, asker = two_matches(world)
+    liar = world.server(region=chat.USE)
+    liar.send(chat.sv_match_list(server.server_id, []))
+    liar.barrier()
+    asker.barrier()
+    assert not asker.find("MGR_MATCH_EVENT")
+    assert server.validate(7, 1).ok
+
+
 @pytest.mark.parametrize("how", ["restart", "crash"])
 def test_matches_outlive_muster(world, how):
     server, asker = two_matches(world)
