@@ -140,11 +140,15 @@ static bool take_hex(struct dump *d, const uint8_t *text, size_t n)
     return true;
 }
 
+/* Whatever is wrong with the text, the frames before it are printed. */
 static bool take(struct dump *d, const uint8_t *bytes, size_t n)
 {
-    if (!d->hex)
+    bool good = true;
+    if (d->hex)
+        good = take_hex(d, bytes, n);
+    else
         buf_append(&d->in, bytes, n);
-    return (!d->hex || take_hex(d, bytes, n)) && print_frames(d);
+    return print_frames(d) && good;
 }
 
 static bool finish(const struct dump *d)
