@@ -222,11 +222,13 @@ static void store_up(struct core *core)
     deadlines_run(core); /* they waited */
 }
 
-/* Time in which this process did not run counts for no peer's silence. */
-static void notice_gap(struct core *core)
+/* Time in which this process did not run counts for no peer's silence. Whatever comes first after
+ * it notices, for the loop may read before its timers run. */
+static void notice_gap(struct core *core, bool tick)
 {
     int64_t gap_ms = core->last_tick_ms ? core->now.core_ms - core->last_tick_ms : 0;
-    core->last_tick_ms = core->now.core_ms;
+    if (tick || gap_ms > GAP_MS)
+        core->last_tick_ms = core->now.core_ms;
     if (gap_ms <= GAP_MS)
         return;
     core->asleep_ms += gap_ms;
@@ -282,6 +284,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         core->now.core_ms = now.core_ms; /* core time never goes back */
     core->now.wall_ms = now.wall_ms;
     core->out = batch;
+    notice_gap(core, event->kind == EVENT_TICK);
     if (core->read_only && !needs_no_write(core, event)) {
         refuse_event(core, event, ERR_INTERNAL);
         core->out = NULL;
@@ -289,7 +292,6 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     }
     switch (event->kind) {
     case EVENT_TICK:
-        notice_gap(core);
         if (!core->read_only)
             deadlines_run(core);
         break;
