@@ -214,10 +214,11 @@ static void store_up(struct core *core)
     size_t at = 0;
     struct server *server = NULL;
     while ((server = map_next(&core->servers, &at))) {
-        if (!server->conn || !server->listed)
+        if (!server->conn)
             continue;
-        effect_add(core, EFFECT_LIST_ASK, server->conn);
-        server_settle(core, server);
+        server_ask_list(core, server);
+        if (server->listed)
+            server_settle(core, server);
     }
     deadlines_run(core); /* they waited */
 }

@@ -214,7 +214,7 @@ static void hear(struct core *core, struct server *server)
                  deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.heartbeat_ms);
 }
 
-static void ask_list(struct core *core, struct server *server)
+void server_ask_list(struct core *core, struct server *server)
 {
     effect_add(core, EFFECT_LIST_ASK, server->conn);
     deadline_set(core, &server->list, DEADLINE_AWAKE,
@@ -252,7 +252,7 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
     struct effect *note = note_add(core, is_new ? NOTE_SERVER_REGISTERED : NOTE_SERVER_RETURNED);
     note->server_id = (int32_t)server->row.id;
     if (!is_new)
-        ask_list(core, server);
+        server_ask_list(core, server);
     if (server->row.draining)
         effect_add(core, EFFECT_DRAIN, conn)->on = true;
     server_refresh(core, server);
@@ -540,18 +540,17 @@ void server_match_list(struct core *core, conn_id conn, const struct chat_sv_mat
     listed(core, server);
 }
 
-/* Asked and not answered: it does not know the list. Its matches stay as they were. */
+/* Asked and not answered: it does not know the list. It is there, so its matches are. */
 static void list_missing(struct core *core, struct server *server)
 {
     server->cannot_list = true;
-    if (server->listed)
-        return;
     LIST_EACH(&server->sessions, session, struct session, on_server)
     {
         if (session->row.state == SESSION_LOST)
             session_back(core, session);
     }
-    listed(core, server);
+    if (!server->listed)
+        listed(core, server);
 }
 
 /* A server without lists says twice that it has nothing: its older matches are over. */
@@ -580,7 +579,7 @@ static void look_at_shortfall(struct core *core, struct server *server)
         return;
     if (!server->cannot_list) {
         if (!deadline_is_set(&server->list))
-            ask_list(core, server);
+            server_ask_list(core, server);
         return;
     }
     if (server->zeros >= 2)

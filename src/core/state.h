@@ -162,6 +162,9 @@ void server_drain(struct core *core, struct server *server, bool on);
 void server_gone(struct core *core, struct server *server);
 void server_alive(struct core *core, struct server *server); /* it answered a PING */
 
+/* Asks a connected server which matches it holds; it has list_ms to say. */
+void server_ask_list(struct core *core, struct server *server);
+
 /* Sends what its sessions owe it; the server is connected and listed. */
 void server_settle(struct core *core, struct server *server);
 
