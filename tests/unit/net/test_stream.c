@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { RECORD = 4, PEERS_MAX = 64, DEADLINE_MS = 10000 };
@@ -525,6 +526,47 @@ static void test_cap_per_address(void **state)
     check_two_fit(*state);
 }
 
+/* Forbids every descriptor above the ones that are open; returns what to restore. */
+static struct rlimit no_more_descriptors(void)
+{
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int next = dup(0);
+    close(next);
+    tight = before;
+    tight.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    return before;
+}
+
+static void test_calm_without_descriptors(void **state)
+{
+    struct world *w = *state;
+    int kept, waiting[20];
+    char byte;
+    struct peer *p = meet(w, &kept);
+    for (int i = 0; i < 20; i++)
+        waiting[i] = dial(w); /* the kernel has accepted them, we have not */
+    struct rlimit before = no_more_descriptors();
+    for (int i = 0; i < 20; i++)
+        RUN_UNTIL(w, hear(waiting[i], &byte, 1) < 0); /* turned away, not left waiting */
+    size_t turns = w->turns;
+    for (int64_t until_ms = clock_monotonic_ms() + 300; clock_monotonic_ms() < until_ms;)
+        uv_run(&w->loop.uv, UV_RUN_ONCE);
+    assert_in_range(w->turns - turns, 0, 50); /* it sleeps between ticks instead of spinning */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+
+    assert_int_equal(w->n_peers, 1);
+    say(kept, "aaaa");
+    RUN_UNTIL(w, p->records == 1);
+    int fresh;
+    meet(w, &fresh);
+    for (int i = 0; i < 20; i++)
+        close(waiting[i]);
+    close(kept);
+    close(fresh);
+}
+
 static void test_an_idle_stream_is_small(void **state)
 {
     struct world *w = *state;
@@ -566,6 +608,7 @@ int main(void)
         T(test_finish_is_cut_when_the_peer_lingers),
         T(test_peer_that_hangs_up),
         T(test_peer_that_resets),
+        T(test_calm_without_descriptors),
         T(test_an_idle_stream_is_small),
         cmocka_unit_test_setup_teardown(test_total_cap, setup_two_streams, teardown),
         cmocka_unit_test_setup_teardown(test_cap_per_address, setup_two_per_address, teardown),
