@@ -87,9 +87,13 @@ void server_refresh(struct core *core, struct server *server)
     heap_update(&group->placeable, &server->place);
 }
 
+/* While it is passed over it is asked nothing new, so what fails then was asked before: one drop
+ * that takes ten attempts with it is one failure. */
 void server_failed(struct core *core, struct server *server)
 {
     const struct core_timeouts *t = &core->config.timeouts;
+    if (deadline_is_set(&server->backoff))
+        return;
     int64_t next_ms = server->backoff_ms ? server->backoff_ms * 2 : t->backoff_first_ms;
     server->backoff_ms = next_ms < t->backoff_max_ms ? next_ms : t->backoff_max_ms;
     deadline_set(core, &server->backoff, DEADLINE_AWAKE,
