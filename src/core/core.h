@@ -109,8 +109,8 @@ int64_t core_resume_ms(int64_t stored_core_ms, int64_t stored_wall_ms, int64_t w
 /* After a failed commit: a freshly loaded core takes over the connections and soft state of the old
  * one, whose last changes were never stored. `lost` are the effects that will now never leave.
  * Every request they would have answered, and every open request the fresh core does not know, is
- * refused into batch->effects, which rest on nothing and may leave at once. The old core is freed.
- */
+ * refused into batch->effects, which rest on nothing and may leave at once; connections they would
+ * have closed are closed. The old core is freed. */
 void core_take_over(struct core *fresh, struct core *old, const struct effects *const lost[],
                     size_t n_lost, struct batch *batch, struct instant now);
 

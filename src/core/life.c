@@ -183,6 +183,13 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
 
 /* ── taking over ───────────────────────────────────────────────────────────────────────────── */
 
+/* Core has forgotten who spoke on that connection, so it is closed all the same. */
+static void close_lost(struct core *fresh, const struct effect *lost)
+{
+    struct str why = text_keep(fresh, lost->text);
+    effect_add(fresh, EFFECT_CLOSE, lost->conn)->text = why;
+}
+
 static void refuse_lost(struct core *fresh, const struct effect *lost)
 {
     if (lost->kind == EFFECT_ALLOCATED) {
@@ -272,8 +279,11 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
     take_over_tickets(fresh, old);
     for (size_t i = 0; i < n_lost; i++) {
         for (size_t k = 0; k < lost[i]->len; k++) {
-            if (effect_is_answer(lost[i]->items[k].kind))
-                refuse_lost(fresh, &lost[i]->items[k]);
+            const struct effect *e = &lost[i]->items[k];
+            if (e->kind == EFFECT_CLOSE)
+                close_lost(fresh, e);
+            else if (effect_is_answer(e->kind))
+                refuse_lost(fresh, e);
         }
     }
     refuse_unknown_peers(fresh, old);
