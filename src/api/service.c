@@ -30,6 +30,7 @@ enum service_state { SERVING, COMMITTING, FLUSHING, STOPPED };
 struct service {
     enum service_state state;
     int64_t give_up_ms; /* monotonic: when the state is left in any case */
+    bool abandoned;     /* the last commit did not end in its time */
     struct loop loop;
     struct doors doors;
     struct store *store;
@@ -88,8 +89,7 @@ static void continue_stop(struct service *s)
 {
     bool late = s->doors.monotonic_ms >= s->give_up_ms;
     if (s->state == COMMITTING && (late || !pipeline_busy(s->pipeline))) {
-        if (late)
-            log_line(LOG_WARN, "stopping without the last commit", "waited_ms=%d", STOP_COMMIT_MS);
+        s->abandoned = late;
         enter(s, FLUSHING, STOP_FLUSH_MS);
         late = false;
     }
@@ -111,6 +111,7 @@ static void on_turn(void *user)
     doors_after_flush(&s->doors);
     if (s->state != SERVING)
         continue_stop(s);
+    log_flush();
 }
 
 static void on_tick(void *user)
@@ -125,8 +126,10 @@ static void on_tick(void *user)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct service *s = handle->data;
-    if (s->state != SERVING)
+    if (s->state != SERVING) {
+        log_flush();
         _exit(1);
+    }
     log_line(LOG_INFO, "stopping", "signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
     service_stop(s);
 }
@@ -224,7 +227,15 @@ const char *service_manager_address(const struct service *s, char dst[ADDRESS_MA
 
 void service_run(struct service *s)
 {
+    log_gather(true);
     loop_run(&s->loop);
+    log_gather(false);
+    if (!s->abandoned)
+        return;
+    /* The commit thread hangs in the disk and cannot be joined. Nobody was told of that commit. */
+    log_line(LOG_ERROR, "the disk hangs; leaving without the last commit", "waited_ms=%d",
+             STOP_COMMIT_MS);
+    _exit(1);
 }
 
 /* A service that failed to start has no pipeline, but the loop's last turns call its hooks. */

@@ -32,7 +32,7 @@ enum pipeline_state {
     PIPELINE_READ_ONLY, /* a commit failed; a probe is sent each second */
 };
 
-/* Loads the store into a new core. On failure returns an error and *ret_why says what to do. The
+/* Loads the store into a new core, or returns why it cannot be (the store has logged where). The
  * store must outlive the pipeline. */
 int pipeline_new(struct store *store, const struct core_config *config,
                  const uint8_t secret[CORE_SECRET_SIZE], const struct pipeline_world *world,

@@ -187,6 +187,18 @@ def test_sigterm_finishes_the_batch_and_sends_what_it_answers(world, gate):
     assert world.muster.finish() == 0
 
 
+def test_a_disk_that_hangs_for_ever_does_not_keep_us_from_stopping(world, gate):
+    server, asker = world.server(), world.chat()
+    gate.close()
+    asker.request(7)
+    await_stuck(world, gate)
+    world.muster.signal(signal.SIGTERM)
+    assert world.muster.finish() == 1, "the commit was not finished"
+    assert "the disk hangs" in world.muster.log()
+    assert not server.asked
+    gate.open()
+
+
 # --- commits that fail
 
 
