@@ -16,12 +16,6 @@ from muster_proc import binary  # noqa: E402
 from world import World  # noqa: E402
 
 
-def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "muster(**options): how the test's Muster is configured (see lib/world.py)"
-    )
-
-
 @pytest.fixture(scope="session", autouse=True)
 def there_is_a_binary():
     assert Path(binary()).exists(), f"build first: {binary()} does not exist"

@@ -14,7 +14,7 @@ from collections import deque
 import chat
 from peers import ChatServer, GameServer
 
-FINE_REFUSALS = {"No servers available"}
+FINE_REFUSALS = {"No servers available", "Server allocation timeout"}
 
 
 class History:
@@ -62,12 +62,33 @@ class History:
 
 
 class LoadServer(GameServer):
-    """Takes every match; when it is nearly full it ends its oldest."""
+    """Takes matches; when it is nearly full it ends its oldest. With some trouble (a probability) it
+    refuses, stays silent, or drops its connection before or behind its ACK."""
 
-    def __init__(self, *args, history, **script):
+    def __init__(self, *args, history, trouble=0.0, **script):
         self.history = history
+        self.trouble = trouble
         self.ends_matches = True
         super().__init__(*args, **script)
+
+    def register(self):
+        """No trouble before it is in."""
+        trouble, self.trouble = self.trouble, 0.0
+        super().register()
+        self.trouble = trouble
+        return self
+
+    def take_on(self, lobby, token):
+        if lobby in self.matches or self.history.random.random() >= self.trouble:
+            super().take_on(lobby, token)
+            return
+        how = self.history.random.choice(["refuse", "silent", "drop", "ack and drop"])
+        if how == "refuse":
+            self.ack(lobby, success=0)
+        elif how == "ack and drop":
+            super().take_on(lobby, token)
+        if "drop" in how:
+            self.close()
 
     def received(self, message):
         super().received(message)
@@ -77,7 +98,7 @@ class LoadServer(GameServer):
             self.ended(message)
         elif message.name == "SV_ALLOCATE_MATCH":
             self.asked.clear()
-            if self.ends_matches and len(self.matches) > self.capacity * 3 // 4:
+            if self.ends_matches and not self.closed and len(self.matches) > self.capacity * 3 // 4:
                 self.end_oldest()
 
     def open(self):
