@@ -40,8 +40,9 @@ fuzz: deps ## fuzz every target, SECONDS_EACH=60; new inputs stay in build-fuzz/
 	@ninja -C build-fuzz -j $(JOBS) --quiet fuzzers
 	@sh tests/fuzz/run build-fuzz $(SECONDS_EACH)
 
-lint: build ## format, include arrow, purity of core, clang-tidy
-	@sh tests/lint/format && sh tests/lint/includes && sh tests/lint/purity build
+lint: build ## format, include arrow, named tests, purity of core, clang-tidy
+	@sh tests/lint/format && sh tests/lint/includes && sh tests/lint/coverage
+	@sh tests/lint/purity build
 	@JOBS=$(JOBS) sh tests/lint/tidy build
 
 test-planted: build ## build once with each planted bug and show that it is caught
