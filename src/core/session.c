@@ -162,8 +162,13 @@ struct session *session_new(struct core *core, struct ticket *ticket, struct ser
 
 /* ── events for the chat server ────────────────────────────────────────────────────────────── */
 
-/* Order in which events that gathered while a chat server was away are told. */
-static const enum match_event event_order[] = {MATCH_READY, MATCH_LOST, MATCH_BACK, MATCH_ENDED};
+/* Order in which events that gathered while a chat server was away are told: of LOST and BACK the
+ * one that is true now comes last. */
+enum { EVENTS_AT_ONCE = 4 };
+static const enum match_event when_there[EVENTS_AT_ONCE] = {MATCH_READY, MATCH_LOST, MATCH_BACK,
+                                                            MATCH_ENDED};
+static const enum match_event when_lost[EVENTS_AT_ONCE] = {MATCH_READY, MATCH_BACK, MATCH_LOST,
+                                                           MATCH_ENDED};
 
 static struct str event_text(const struct session *session, enum match_event event)
 {
@@ -198,15 +203,17 @@ void session_send_events(struct core *core, struct session *session)
     int8_t unsent = (int8_t)(session->row.events_owed & ~session->events_sent);
     if (!session->chat->conn || !unsent)
         return;
-    for (size_t i = 0; i < sizeof(event_order) / sizeof(*event_order); i++) {
-        if (!(unsent & event_bit(event_order[i])))
+    const enum match_event *order = session->row.state == SESSION_LOST ? when_lost : when_there;
+    for (size_t i = 0; i < EVENTS_AT_ONCE; i++) {
+        if (!(unsent & event_bit(order[i])))
             continue;
         struct effect *e = effect_add(core, EFFECT_MATCH_EVENT, session->chat->conn);
         e->lobby = session->row.lobby;
-        e->event = (int8_t)event_order[i];
-        e->text = event_text(session, event_order[i]);
+        e->event = (int8_t)order[i];
+        e->text = event_text(session, order[i]);
     }
     session->events_sent = session->row.events_owed;
+    session->events_tried = session->row.events_owed;
     session->events_batch = core->seq + 1;
     if (!link_in_list(&session->in_sent))
         list_append(&core->events_sent, &session->in_sent);
@@ -222,6 +229,7 @@ static void set_owed(struct core *core, struct session *session, int owed)
 {
     session->row.events_owed = (int8_t)owed;
     session->events_sent = (int8_t)(session->events_sent & owed);
+    session->events_tried = (int8_t)(session->events_tried & owed);
     object_touch(core, &session->object);
     if (!owed) {
         list_remove(&session->in_owed);
@@ -232,13 +240,14 @@ static void set_owed(struct core *core, struct session *session, int owed)
 }
 
 /* Owed events are part of the row until they have left with a batch, so a crash in between repeats
- * them instead of losing them. LOST and BACK that nobody has heard of cancel each other out. */
+ * them instead of losing them. LOST and BACK that nobody can have heard of cancel each other out.
+ */
 static void owe_event(struct core *core, struct session *session, enum match_event event)
 {
     int owed = session->row.events_owed;
-    int unsent = owed & ~session->events_sent;
+    int unheard = owed & ~session->events_tried;
     enum match_event opposite = event == MATCH_LOST ? MATCH_BACK : MATCH_LOST;
-    if ((event == MATCH_LOST || event == MATCH_BACK) && unsent & event_bit(opposite)) {
+    if ((event == MATCH_LOST || event == MATCH_BACK) && unheard & event_bit(opposite)) {
         set_owed(core, session, owed & ~event_bit(opposite));
         return;
     }
@@ -326,6 +335,7 @@ void session_end(struct core *core, struct session *session, enum end_reason rea
     recount(core, session);
     struct effect *note = note_add(core, NOTE_MATCH_ENDED);
     note->session = session->row.id;
+    note->server_id = session->row.server;
     note->lobby = session->row.lobby;
     note->text = event_text(session, MATCH_ENDED);
     owe_event(core, session, MATCH_ENDED);
@@ -593,6 +603,7 @@ int session_load_row(struct core *core, const struct row_session *row)
         return ERR_FORMAT;
     struct session *session = link_in(core, row, server, chat);
     session->object.stored = true;
+    session->events_tried = row->events_owed; /* nobody knows whether they left */
     if (PLANTED(cancel_forgotten) && row->state == SESSION_CANCELLING)
         session->row.state = SESSION_ENDED;
     return 0;

@@ -271,6 +271,7 @@ struct session {
     int8_t counted; /* which of the server's counters it is in, see session.c */
     int8_t
         events_sent; /* owed events that were sent and are struck off when their batch has left */
+    int8_t events_tried;  /* owed events that somebody may have heard, on whatever connection */
     int64_t events_batch; /* the batch they were last sent with */
     struct list seats;
     int32_t admitted; /* different accounts that ever had a seat */
