@@ -80,6 +80,8 @@ void core_seal(struct core *core, struct batch *batch)
     }
     if (batch->changes.len > 0)
         core->seq++;
+    else
+        sessions_events_leave(core);
     batch->seq = core->seq;
     batch->core_ms = core->now.core_ms;
     batch->wall_ms = core->now.wall_ms;

@@ -484,7 +484,7 @@ static void reconcile(struct core *core, struct server *server, const struct cha
         else if (!held && whole && (state == SESSION_OPEN || state == SESSION_LOST))
             session_end(core, session, END_NOT_LISTED);
         else if (!held && whole && state == SESSION_CANCELLING && !session->told)
-            session_delete(core, session);
+            session_let_go(core, session);
     }
 }
 

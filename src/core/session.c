@@ -15,7 +15,8 @@ static const uint8_t allowed_moves[SESSION_STATES] = {
     [SESSION_OPENING] = 1 << SESSION_OPEN | 1 << SESSION_CANCELLING,
     [SESSION_OPEN] = 1 << SESSION_LOST | 1 << SESSION_CANCELLING | 1 << SESSION_ENDED,
     [SESSION_LOST] = 1 << SESSION_OPEN | 1 << SESSION_CANCELLING | 1 << SESSION_ENDED,
-    [SESSION_CANCELLING] = PLANTED(late_ack_accepted) ? 1 << SESSION_OPEN : 0,
+    [SESSION_CANCELLING] =
+        1 << SESSION_ENDED | (PLANTED(late_ack_accepted) ? 1 << SESSION_OPEN : 0),
     [SESSION_ENDED] = 0,
 };
 
@@ -256,6 +257,14 @@ static void owe_event(struct core *core, struct session *session, enum match_eve
     session_send_events(core, session);
 }
 
+void sessions_events_leave(struct core *core)
+{
+    LIST_EACH(&core->events_sent, session, struct session, in_sent)
+    {
+        session->events_batch = core->seq;
+    }
+}
+
 void sessions_events_left(struct core *core)
 {
     LIST_EACH(&core->events_sent, session, struct session, in_sent)
@@ -287,7 +296,8 @@ void session_cancel(struct core *core, struct session *session)
 {
     move(core, session, SESSION_CANCELLING);
     seats_release(core, session);
-    set_owed(core, session, 0);
+    if (!session->row.end_reason) /* whoever gave it up needs no news of it */
+        set_owed(core, session, 0);
     session->told = 0;
     set_deadline(core, session, core->config.timeouts.lost_ms);
     set_reply(core, session, core->config.timeouts.cancel_repeat_ms);
@@ -368,6 +378,18 @@ void session_delete(struct core *core, struct session *session)
     session_unlink(core, session);
     object_delete(core, &session->object);
     server_maybe_forget(core, server);
+}
+
+void session_let_go(struct core *core, struct session *session)
+{
+    if (!session->row.events_owed) {
+        session_delete(core, session);
+        return;
+    }
+    move(core, session, SESSION_ENDED);
+    deadline_clear(core, &session->reply);
+    set_deadline(core, session, core->config.timeouts.keep_ms);
+    recount(core, session);
 }
 
 void session_untold(struct core *core, struct session *session)
@@ -454,7 +476,7 @@ void session_cancel_ack(struct core *core, struct server *server, int32_t lobby)
         return;
     if (server->reported > 0)
         server->reported--; /* newer evidence than its last heartbeat */
-    session_delete(core, session);
+    session_let_go(core, session);
     server_refresh(core, server);
 }
 
@@ -575,7 +597,7 @@ static void deadline_over(struct core *core, struct session *session)
         break;
     case SESSION_CANCELLING:
         note_add(core, NOTE_CANCEL_GIVEN_UP)->session = session->row.id;
-        session_delete(core, session);
+        session_let_go(core, session);
         break;
     case SESSION_ENDED:
         session_delete(core, session);

@@ -242,7 +242,7 @@ void chat_server_deadline(struct core *core, struct chat_server *chat, enum dead
  *   CANCELLING ◀─────────────────────────────────────
  *      │ CANCEL_ACK, list without it, given up
  *      ▼
- *   (deleted)
+ *   (deleted; ENDED when it was too long and its chat server has not heard so)
  */
 enum session_state {
     SESSION_OPENING = 1,
@@ -311,6 +311,9 @@ void session_settle(struct core *core, struct session *session);
 /* The connection is gone: what was sent on it may never have arrived. */
 void session_untold(struct core *core, struct session *session);
 
+/* A CANCELLING session is gone from its server. */
+void session_let_go(struct core *core, struct session *session);
+
 /* Deletes a CANCELLING or ENDED session. */
 void session_delete(struct core *core, struct session *session);
 
@@ -319,6 +322,9 @@ void session_send_events(struct core *core, struct session *session);
 
 /* The chat server's connection is gone: what was sent and not struck off may not have arrived. */
 void session_events_unsent(struct session *session);
+
+/* Called by core_seal: the open batch has no changes, so its events leave without a number. */
+void sessions_events_leave(struct core *core);
 
 /* Called by core_seal: events sent in an earlier batch have left, so they are owed no more. */
 void sessions_events_left(struct core *core);
