@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
+import gate  # noqa: E402
 from muster_proc import binary  # noqa: E402
 from world import World  # noqa: E402
 
@@ -19,6 +20,11 @@ from world import World  # noqa: E402
 @pytest.fixture(scope="session", autouse=True)
 def there_is_a_binary():
     assert Path(binary()).exists(), f"build first: {binary()} does not exist"
+
+
+@pytest.fixture(scope="session")
+def gate_library(tmp_path_factory):
+    return gate.build(tmp_path_factory.mktemp("gate"))
 
 
 @pytest.fixture

@@ -305,8 +305,9 @@ def test_dump_of_what_muster_says(world, tmp_path):
     result = run("dump", tmp_path / "captured")
     assert result.returncode == 0, result.stderr
     assert len(result.stdout.splitlines()) == len(server.raw) + len(asker.raw)
-    for word in ("SV_HANDSHAKE_RESPONSE", "SV_ALLOCATE_MATCH", "MGR_SERVER_ALLOCATION_RESPONSE", token):
-        assert word in result.stdout
+    for name in ("SV_HANDSHAKE_RESPONSE", "SV_ALLOCATE_MATCH", "MGR_SERVER_ALLOCATION_RESPONSE"):
+        assert name in result.stdout
+    assert token in result.stdout
 
 
 # --- muster sim and muster dev

@@ -5,17 +5,12 @@ import time
 
 import chat
 import pytest
-from gate import Gate, build
-
-
-@pytest.fixture(scope="session")
-def gate_library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("gate"))
+from gate import Gate
 
 
 @pytest.fixture
 def gate(gate_library, tmp_path):
-    return Gate(gate_library, tmp_path)
+    return Gate(gate_library, tmp_path / "gated")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import time
 
 import chat
 import pytest
-from chat import BACK, ENDED, EU, LOST
+from chat import BACK, ENDED, LOST
 
 BEAT_S = 0.2  # with heartbeat_ms=1500 a server that beats this often is never silent
 

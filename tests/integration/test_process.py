@@ -1,6 +1,5 @@
 """The process itself: how it starts, what it refuses to start with, how it ends."""
 
-import os
 import re
 import signal
 import socket
@@ -8,7 +7,7 @@ import sqlite3
 import stat
 
 import pytest
-from muster_proc import Muster, NotReady, run, write_config
+from muster_proc import Muster, run, write_config
 
 
 def refused_start(*arguments):
@@ -72,7 +71,9 @@ def test_given_ports_are_used(tmp_path):
 
 def test_port_in_use_is_named(world, tmp_path):
     taken = world.muster.server_address[1]
-    _, why = refused_start("--dev", "--data", tmp_path / "d", "--server-port", taken, "--manager-port", 0)
+    _, why = refused_start(
+        "--dev", "--data", tmp_path / "d", "--server-port", taken, "--manager-port", 0
+    )
     assert str(taken) in why
 
 

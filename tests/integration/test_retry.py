@@ -1,4 +1,4 @@
-"""A server that does not take its match: the next best is asked, and the first is told to forget it."""
+"""A server that does not take its match: the next best is asked, the first is told to forget it."""
 
 import time
 

@@ -1,4 +1,5 @@
-"""A disk whose syncs can be held up or made to fail (see gate.c)."""
+"""Disks for tests: one that can stand still, break or be full on command (gate.c does it from inside
+the process), and a real one that is small."""
 
 import subprocess
 from pathlib import Path
@@ -15,17 +16,23 @@ def build(folder):
 
 
 class Gate:
-    """Give env to the Muster whose disk it is."""
+    """Give env to the Muster whose disk it is; folder is where its data lies."""
 
     def __init__(self, library, folder):
-        self.path = Path(folder) / "gate"
-        self.waiting_path = Path(f"{self.path}.waiting")
-        self.broken_path = Path(f"{self.path}.broken")
-        self.env = {"LD_PRELOAD": str(library), "MUSTER_TEST_GATE": str(self.path)}
+        self.folder = Path(folder)
+        self.path = self.folder.with_name(f"{self.folder.name}.gate")
+        self.env = {
+            "LD_PRELOAD": str(library),
+            "MUSTER_TEST_GATE": str(self.path),
+            "MUSTER_TEST_GATE_FOLDER": str(self.folder),
+        }
+
+    def sign(self, suffix):
+        return Path(f"{self.path}{suffix}")
 
     def close(self):
         """From now on nothing becomes durable."""
-        self.waiting_path.unlink(missing_ok=True)
+        self.sign(".waiting").unlink(missing_ok=True)
         self.path.touch()
 
     def open(self):
@@ -33,10 +40,47 @@ class Gate:
 
     @property
     def somebody_waits(self):
-        return self.waiting_path.exists()
+        return self.sign(".waiting").exists()
 
     def break_disk(self):
-        self.broken_path.touch()
+        self.sign(".broken").touch()
 
     def mend_disk(self):
-        self.broken_path.unlink()
+        self.sign(".broken").unlink()
+
+    def fill(self):
+        self.sign(".full").touch()
+
+    def free(self):
+        self.sign(".full").unlink()
+
+
+class SmallDisk:
+    """A tmpfs that a ballast file fills to the last byte. Needs the right to mount."""
+
+    env = {}
+
+    def __init__(self, folder, size="8m"):
+        self.folder = Path(folder)
+        self.ballast = self.folder / "ballast"
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.folder],
+            check=True,
+            capture_output=True,
+            timeout=10,
+        )
+
+    def fill(self):
+        with open(self.ballast, "ab", buffering=0) as file:
+            for size in (1 << 16, 1):
+                try:
+                    while True:
+                        file.write(b"x" * size)
+                except OSError:
+                    pass
+
+    def free(self):
+        self.ballast.unlink()
+
+    def unmount(self):
+        subprocess.run(["umount", "-l", self.folder], check=True, timeout=10)
