@@ -64,10 +64,8 @@ static void partition(struct world *w)
     size_t at = 0;
     struct wire *wire = NULL;
     while ((wire = map_next(&w->wires, &at))) {
-        if (wire->game && w->games[wire->actor].region == region) {
+        if (wire->game && w->games[wire->actor].region == region)
             wire->stalled_until_ms = w->now_ms + length;
-            w->games[wire->actor].long_out_ms = w->now_ms + length;
-        }
     }
 }
 
@@ -90,6 +88,17 @@ static void fail_disk(struct world *w)
 static void slow_disk(struct world *w)
 {
     w->disk_slow_until_ms = w->now_ms + random_between(&w->random, 1000, 10 * 1000);
+}
+
+/* Not a fault: an operator at work. */
+static void drain(struct world *w)
+{
+    const struct game *g = &w->games[random_between(&w->random, 0, w->n_games - 1)];
+    struct event event = {.kind = EVENT_OPERATOR_DRAIN};
+    event.operator_drain.server_id = g->server_id;
+    event.operator_drain.on = random_chance(&w->random, 50);
+    if (w->pipeline && w->now_ms >= w->stopped_until_ms)
+        plane_event(w, &event);
 }
 
 static void jump_clock(struct world *w)
@@ -115,13 +124,14 @@ void fault_next(struct world *w)
         {"clock jump", jump_clock, 6},
         {"crash", plane_crash, 14},
         {"cut and crash", cut_and_crash, 8},
+        {"drain", drain, 6},
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
     } else {
-        int64_t roll = random_between(&w->random, 0, 101);
+        int64_t roll = random_between(&w->random, 0, 107);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;

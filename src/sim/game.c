@@ -48,6 +48,15 @@ static struct held_match *find_match(struct game *g, int32_t lobby)
     return NULL;
 }
 
+/* A match that has ended is no longer held, even while nobody has confirmed that. */
+static int32_t held_by(const struct game *g)
+{
+    int32_t n = 0;
+    for (int i = 0; i < g->n_matches; i++)
+        n += !g->matches[i].ending;
+    return n;
+}
+
 static void drop_match(struct game *g, struct held_match *m)
 {
     *m = g->matches[--g->n_matches];
@@ -74,7 +83,7 @@ static void say_heartbeat(struct world *w, struct game *g)
     struct letter *l = letter_new(EVENT_HEARTBEAT, g->conn);
     l->event.heartbeat = (struct chat_sv_heartbeat){
         .server_id = g->server_id,
-        .current_match_count = g->n_matches + g->lies_by,
+        .current_match_count = held_by(g) + g->lies_by,
         .cpu_percent = (float)random_between(&w->random, 0, 100),
         .memory_percent = (float)random_between(&w->random, 0, 100),
     };
@@ -86,14 +95,16 @@ static void say_list(struct world *w, struct game *g)
     if (!g->knows_list)
         return;
     struct letter *l = letter_new(EVENT_MATCH_LIST, g->conn);
+    uint32_t n = 0;
     for (int i = 0; i < g->n_matches; i++) {
         uint32_t lobby = (uint32_t)g->matches[i].lobby;
-        for (int k = 0; k < 4; k++)
-            l->list[4 * i + k] = (uint8_t)(lobby >> (8 * k));
+        for (int k = 0; k < 4 && !g->matches[i].ending; k++)
+            l->list[4 * n + (uint32_t)k] = (uint8_t)(lobby >> (8 * k));
+        n += !g->matches[i].ending;
     }
     l->event.match_list = (struct chat_sv_match_list){
         .server_id = g->server_id,
-        .lobbies = {(uint32_t)g->n_matches, l->list, 4 * (size_t)g->n_matches},
+        .lobbies = {n, l->list, 4 * (size_t)n},
     };
     wire_to_plane(w, l);
 }
@@ -208,6 +219,10 @@ static void hear_allocate(struct world *w, struct game *g, const struct effect *
         say_ack(w, g, e->lobby, true); /* asked again: the same yes */
         return;
     }
+    if (m && m->ending) { /* given anew, so its end has been heard */
+        drop_match(g, m);
+        m = NULL;
+    }
     if (m && !g->knows_list) { /* it could not say that it still holds that one */
         say_ack(w, g, e->lobby, false);
         return;
@@ -216,9 +231,9 @@ static void hear_allocate(struct world *w, struct game *g, const struct effect *
         world_broken(w, "game %d was given lobby %d twice", g->index, e->lobby);
         return;
     }
-    if (g->n_matches >= g->max && g->knows_list && !w->broken) {
+    if (held_by(g) >= g->max && g->knows_list) {
         world_broken(w, "I2: game %d was given lobby %d while it holds %d of %d", g->index,
-                     e->lobby, g->n_matches, g->max);
+                     e->lobby, held_by(g), g->max);
         return;
     }
     if (random_chance(&w->random, g->refuse_percent) || g->n_matches >= MAX_MATCHES) {

@@ -21,6 +21,10 @@ struct wire *wire_open(struct world *w, bool game, int actor)
         .to_peer_ms = w->now_ms,
     };
     map_put(&w->wires, wire->id, wire);
+    if (!w->pipeline) { /* nobody listens */
+        wire->plane_open = false;
+        world_after(w, 1, HAPPENS_PEER_CLOSED)->conn = wire->id;
+    }
     return wire;
 }
 

@@ -16,7 +16,6 @@ static void on_submit(void *user, const struct store_batch *batch)
     struct world *w = user;
     w->committing = true;
     w->commit = *batch;
-    w->stored_wall_offset_ms = w->wall_offset_ms;
     w->core_offset_ms = batch->core_ms - w->now_ms;
     bool slow = w->now_ms < w->disk_slow_until_ms;
     int64_t delay = slow ? random_between(&w->random, 50, 3000) : random_between(&w->random, 0, 4);
@@ -47,6 +46,15 @@ static void note_beat(struct world *w, conn_id conn)
     w->games[wire->actor].slept_at_beat_ms = w->slept_ms;
 }
 
+/* Its matches were given up for lost; it may still hold them when it comes back. */
+static void given_up(struct world *w, int32_t server_id)
+{
+    for (int i = 0; i < w->n_games; i++) {
+        if (w->games[i].server_id == server_id)
+            w->games[i].long_out_ms = w->now_ms;
+    }
+}
+
 static void on_release(void *user, const struct effect *effects, size_t n)
 {
     struct world *w = user;
@@ -54,6 +62,8 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         const struct effect *e = &effects[i];
         world_mix(w, (uint64_t)e->kind << 48 ^ (uint64_t)(uint32_t)e->lobby << 16 ^ e->conn);
         if (e->kind == EFFECT_NOTE) {
+            if (e->note == NOTE_MATCH_ENDED && str_eq(e->text, STR("Server lost")))
+                given_up(w, e->server_id);
             world_trace(w,
                         "note   %s ticket %" PRId64 " session %" PRId64 " server %d lobby %d: %s",
                         note_text(e->note), e->ticket, e->session, e->server_id, e->lobby,
@@ -94,10 +104,6 @@ void plane_start(struct world *w)
         world_broken(w, "I5: what was stored cannot be loaded: %s", err_code(err));
         return;
     }
-    /* A clock that was set while we were down adds up to ten minutes of core time, which is as long
-     * as a lost match is waited for. */
-    for (int i = 0; i < w->n_games && w->wall_offset_ms != w->stored_wall_offset_ms; i++)
-        w->games[i].long_out_ms = w->now_ms;
     look(w);
     world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
 }

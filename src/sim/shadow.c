@@ -8,31 +8,53 @@
 
 #include <stdlib.h>
 
+/* An answer may rest on a session that goes in the very batch the answer leaves with, so what is
+ * gone stays here for one batch more. */
+struct shadow {
+    struct row_session row;
+    bool gone;
+};
+
+static void drop_gone(struct world *w)
+{
+    size_t at = 0;
+    struct shadow *s = NULL;
+    while ((s = map_next(&w->shadow, &at))) {
+        if (!s->gone)
+            continue;
+        map_remove(&w->shadow, (uint64_t)s->row.id);
+        free(s);
+        at = 0; /* the table has moved */
+    }
+}
+
 void shadow_stored(struct world *w, const struct store_batch *batch)
 {
     struct cursor c = cursor_of(batch->changes, batch->len);
     struct change change;
+    drop_gone(w);
     while (change_decode(&c, &change)) {
         if (change.kind != ROW_session)
             continue;
-        if (change.gone) {
-            free(map_remove(&w->shadow, (uint64_t)change.id));
+        struct shadow *s = map_get(&w->shadow, (uint64_t)change.id);
+        if (!s && change.gone)
             continue;
+        if (!s) {
+            s = xcalloc(1, sizeof(*s));
+            map_put(&w->shadow, (uint64_t)change.id, s);
         }
-        struct row_session *row = map_get(&w->shadow, (uint64_t)change.id);
-        if (!row) {
-            row = xmalloc(sizeof(*row));
-            map_put(&w->shadow, (uint64_t)change.id, row);
-        }
-        *row = change.session;
+        s->gone = change.gone;
+        if (!change.gone)
+            s->row = change.session;
     }
 }
 
 static bool is_stored(const struct world *w, int32_t server_id, int32_t lobby, bool opened)
 {
     size_t at = 0;
-    const struct row_session *row = NULL;
-    while ((row = map_next(&w->shadow, &at))) {
+    const struct shadow *s = NULL;
+    while ((s = map_next(&w->shadow, &at))) {
+        const struct row_session *row = &s->row;
         if (row->server == server_id && row->lobby == lobby && (!opened || row->opened_core_ms > 0))
             return true;
     }
@@ -57,8 +79,8 @@ void shadow_judge(struct world *w, const struct effect *e)
 void shadow_done(struct world *w)
 {
     size_t at = 0;
-    void *row = NULL;
-    while ((row = map_next(&w->shadow, &at)))
-        free(row);
+    void *s = NULL;
+    while ((s = map_next(&w->shadow, &at)))
+        free(s);
     map_done(&w->shadow);
 }

@@ -136,8 +136,7 @@ struct world {
     struct random random;
     int64_t now_ms;
     int64_t wall_offset_ms;
-    int64_t stored_wall_offset_ms; /* the same, at the last commit */
-    int64_t core_offset_ms;        /* core time minus simulated time, at the last commit */
+    int64_t core_offset_ms; /* core time minus simulated time, at the last commit */
     struct heap queue;
     uint64_t order;
     uint64_t hash;
@@ -158,7 +157,7 @@ struct world {
     int64_t disk_fails_until_ms;
     int disk_mode;
 
-    struct map shadow; /* session id → struct row_session, as stored */
+    struct map shadow; /* session id → struct shadow */
     struct map wires;  /* conn id → struct wire */
     conn_id next_conn;
     struct game games[MAX_GAMES];
