@@ -62,10 +62,19 @@ class Crashes:
         self.world.wait(enough, "progress under load", timeout_s=30)
 
     def kill_9(self):
+        self.end_under_load(self.world.muster.kill9)
+
+    def end_in_good_order(self):
+        def end():
+            assert self.world.muster.term() == 0
+
+        self.end_under_load(end)
+
+    def end_under_load(self, end):
         self.load_until(self.history.answered + self.chance.randint(20, 500))
         for _ in range(self.chance.randint(0, 3)):
             self.world.net.pump(0.001)
-        self.world.muster.kill9()
+        end()
         peers = self.servers + self.askers
         self.world.wait(lambda: all(p.closed for p in peers), "end of every connection")
         assert not self.world.net.violations
@@ -121,5 +130,14 @@ def test_kill_9_among_misbehaving_servers_loses_and_doubles_nothing(world):
     crashes = Crashes(world, trouble=0.02)
     for _ in range(CRASHES // 2):
         crashes.kill_9()
+    crashes.come_to_rest()
+    crashes.assert_nothing_lost_or_doubled()
+
+
+@pytest.mark.muster(ack_ms=2000, cancel_repeat_ms=200)
+def test_sigterm_under_load_loses_and_doubles_nothing(world):
+    crashes = Crashes(world)
+    for _ in range(8):
+        crashes.end_in_good_order()
     crashes.come_to_rest()
     crashes.assert_nothing_lost_or_doubled()
