@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 enum {
-    BUSY_TIMEOUT_MS = 5000, /* only a person with an sqlite3 shell can hold the write lock */
     WAL_KEEP_BYTES = 32 << 20,
 };
 
@@ -95,7 +94,7 @@ int dbfile_connect(const char *folder, const char *name, sqlite3 **ret)
     int rc = sqlite3_open_v2(path, &db, flags, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_extended_result_codes(db, 1);
-        sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+        sqlite3_busy_timeout(db, DBFILE_BUSY_MS);
         char sql[160];
         snprintf(sql, sizeof(sql), "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = %d;",
                  WAL_KEEP_BYTES);

@@ -9,6 +9,7 @@
 
 enum {
     DBFILE_PAGE_SIZE = 8192,
+    DBFILE_BUSY_MS = 5000, /* only a person with an sqlite3 shell can hold the write lock */
     DBFILE_APPLICATION_ID = 0x4D757374, /* "Must" */
 };
 

@@ -18,9 +18,10 @@ enum {
 
     /* The fold thread checkpoints the log after each fold. While commits go on it never reaches the
      * log's end, so the log could not start over; past the soft limit the commit thread copies the
-     * short tail itself, past the hard limit whatever there is. */
+     * short tail itself, past the hard limit whatever there is, and waits for readers too. */
     WAL_SOFT_PAGES = (8 << 20) / DBFILE_PAGE_SIZE,
     WAL_HARD_PAGES = (64 << 20) / DBFILE_PAGE_SIZE,
+    RESTART_WAIT_MS = 200, /* the fold reads for less; somebody with a shell is not waited for */
 };
 
 static const char schema[] =
@@ -218,9 +219,13 @@ static void checkpoint(struct journal *j)
     int tail = j->wal_pages - j->backfilled;
     if (j->wal_pages < WAL_HARD_PAGES && tail > JOURNAL_TAIL_PAGES)
         return;
+    bool must = j->wal_pages >= WAL_HARD_PAGES;
+    int mode = must ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
     int in_log = 0;
     int copied = 0;
-    int rc = sqlite3_wal_checkpoint_v2(j->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    (void)sqlite3_busy_timeout(j->db, RESTART_WAIT_MS);
+    int rc = sqlite3_wal_checkpoint_v2(j->db, NULL, mode, &in_log, &copied);
+    (void)sqlite3_busy_timeout(j->db, DBFILE_BUSY_MS);
     bool whole = rc == SQLITE_OK && in_log == copied;
     /* When a reader holds the log back, trying at each commit would make every one slow. */
     j->checkpoint_pages = whole ? WAL_SOFT_PAGES : j->wal_pages + JOURNAL_TAIL_PAGES;
