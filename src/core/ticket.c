@@ -12,6 +12,14 @@ enum {
     GAME_TYPE_MAX = 10,
 };
 
+/* A stored ticket holds its error as a number and its tries as bytes: both are part of the format.
+ */
+_Static_assert(ERR_NO_SERVERS == -22 && ERR_INVALID_LOBBY == -24 && ERR_ALLOCATION_TIMEOUT == -25 &&
+                   ERR_TICKET_CANCELLED == -27,
+               "append to errors.def, or raise ROW_FORMAT");
+_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 1,
+               "a change of the tries is a change of ROW_FORMAT");
+
 static const uint8_t allowed_moves[TICKET_STATES] = {
     [0] = 1 << TICKET_OPEN,
     [TICKET_OPEN] = 1 << TICKET_DONE | 1 << TICKET_FAILED | 1 << TICKET_CANCELLED,
