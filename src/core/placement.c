@@ -40,27 +40,25 @@ static bool is_candidate(const struct core *core, const struct ticket *ticket,
            !server_has_stranger(server, lobby);
 }
 
-/* Best candidate of one group. The few better ones that this ticket may not have are taken out
- * while looking and put back. */
+/* Best candidate of one group. The better ones that this ticket may not have (those it tried, and
+ * those that hold an equal lobby id) are taken out while looking and put back. */
 static struct server *best_of(struct core *core, struct group *group, const struct ticket *ticket)
 {
-    struct server *aside[64];
-    size_t n = 0;
+    struct buf aside = {0};
     struct server *best = NULL;
-    while (!best && n < sizeof(aside) / sizeof(*aside)) {
-        struct heap_node *top = heap_top(&group->placeable);
-        if (!top)
-            break;
+    for (struct heap_node *top = NULL; (top = heap_top(&group->placeable));) {
         struct server *server = container_of(top, struct server, place);
         if (is_candidate(core, ticket, server)) {
             best = server;
             break;
         }
         heap_remove(&group->placeable, top);
-        aside[n++] = server;
+        buf_append(&aside, &top, sizeof(top));
     }
-    while (n > 0)
-        heap_update(&group->placeable, &aside[--n]->place);
+    struct heap_node *const *nodes = (void *)aside.data;
+    for (size_t i = 0; i < aside.len / sizeof(*nodes); i++)
+        heap_update(&group->placeable, nodes[i]);
+    buf_done(&aside);
     return best;
 }
 
