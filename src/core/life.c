@@ -157,6 +157,31 @@ static int make_all(struct core *core)
     return err;
 }
 
+static int by_deadline_and_id(const void *a, const void *b)
+{
+    const struct row_ticket *x = &(*(const struct ticket *const *)a)->row;
+    const struct row_ticket *y = &(*(const struct ticket *const *)b)->row;
+    if (x->deadline_core_ms != y->deadline_core_ms)
+        return x->deadline_core_ms < y->deadline_core_ms ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Finished ones in the order in which they finished, for the oldest are forgotten first. */
+static int tickets_loaded(struct core *core)
+{
+    size_t n = core->tickets.len;
+    struct ticket **sorted = xmalloc(n * sizeof(*sorted));
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = map_next(&core->tickets, &at);
+    qsort(sorted, n, sizeof(*sorted), by_deadline_and_id);
+    int err = 0;
+    for (size_t i = 0; i < n && !err; i++)
+        err = ticket_loaded(core, sorted[i]);
+    free(sorted);
+    return err;
+}
+
 int core_loaded(struct core *core, int64_t seq, struct instant now)
 {
     core->seq = seq;
@@ -170,10 +195,8 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     struct session *session = NULL;
     while (!err && (session = map_next(&core->sessions, &at)))
         session_loaded(core, session);
-    at = 0;
-    struct ticket *ticket = NULL;
-    while (!err && (ticket = map_next(&core->tickets, &at)))
-        err = ticket_loaded(core, ticket);
+    if (!err)
+        err = tickets_loaded(core);
     at = 0;
     struct chat_server *chat = NULL;
     while (!err && (chat = map_next(&core->chat_servers, &at)))
