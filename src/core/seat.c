@@ -138,10 +138,12 @@ void seats_release(struct core *core, struct session *session)
 int seat_load_row(struct core *core, const struct row_seat *row)
 {
     struct session *session = map_get(&core->sessions, (uint64_t)row->session);
-    if (!session)
+    if (!session || (row->state != SEAT_TAKEN && row->state != SEAT_LEFT))
         return ERR_FORMAT;
     struct seat *seat = seat_add(core, row, session);
     seat->object.stored = true;
+    if (row->state == SEAT_TAKEN && map_get(&core->seats_by_player, player_key(seat)))
+        return ERR_FORMAT; /* I3 */
     if (row->state == SEAT_TAKEN) {
         session->seated++;
         map_put(&core->seats_by_player, player_key(seat), seat);
