@@ -508,11 +508,13 @@ static void meet_strangers(struct core *core, struct server *server, const struc
     server->stranger_slots = server->n_strangers;
 }
 
+/* What is being opened is asked again even if it was: while nothing could be stored its answer was
+ * let go, and the time for it ran. */
 void server_settle(struct core *core, struct server *server)
 {
     LIST_EACH(&server->sessions, session, struct session, on_server)
     {
-        if (!session->told)
+        if (!session->told || session->row.state == SESSION_OPENING)
             session_settle(core, session);
     }
 }
