@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ALL_REGIONS = 3 };
+enum { ALL_REGIONS = 3, UNDERWAY_MAX_MS = 60 * 1000 };
 
 static void wake_after(struct world *w, struct chat *c, int64_t delay_ms)
 {
@@ -113,11 +113,13 @@ static struct lobby *find_lobby(struct chat *c, int32_t id)
 }
 
 /* A finished ticket is kept for a while (or while it is among the newest); after that its lobby id
- * may be given anew, and nothing can be said about it. */
+ * may be given anew, and nothing can be said about it. An answer can be under way for longer than
+ * its match lasts, so the time is counted from before it was heard. */
 static bool is_remembered(const struct world *w, const struct lobby *lobby)
 {
     bool few_kept = w->config.limits.tickets_kept < MAX_LOBBIES;
-    return !few_kept && world_core_ms(w) - lobby->given_core_ms < w->config.timeouts.keep_ms;
+    int64_t since_ms = lobby->given_core_ms - UNDERWAY_MAX_MS;
+    return !few_kept && world_core_ms(w) - since_ms < w->config.timeouts.keep_ms;
 }
 
 static void hear_success(struct world *w, struct chat *c, struct lobby *lobby,

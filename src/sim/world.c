@@ -160,7 +160,7 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
     w->store = store_open_memory();
     core_config_default(&w->config);
     w->config.any_token = true;
-    w->config.timeouts.keep_ms = random_between(&w->random, 60, 600) * 1000;
+    w->config.timeouts.keep_ms = random_between(&w->random, 90, 600) * 1000;
     w->config.timeouts.session_ms = random_between(&w->random, 300, 3600) * 1000;
     w->config.timeouts.forget_ms = random_between(&w->random, 60, 1200) * 1000;
     if (random_chance(&w->random, 15))
