@@ -1,0 +1,91 @@
+#include "sim/sim.h"
+
+#include "base/log.h"
+#include "lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct sim_result run(uint64_t seed, double hours)
+{
+    struct sim_options options = {.seed = seed, .hours = hours};
+    struct sim_result result;
+    sim_run_seed(&options, &result);
+    if (result.violations)
+        fail_msg("seed %d: %s", (int)seed, result.why);
+    return result;
+}
+
+static void same_seed_same_run(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct sim_result one = run(seed, 0.1);
+        struct sim_result two = run(seed, 0.1);
+        assert_true(one.hash == two.hash);
+        assert_memory_equal(&one, &two, sizeof(one));
+    }
+}
+
+static void other_seed_other_run(void **state)
+{
+    (void)state;
+    uint64_t hashes[20];
+    for (size_t i = 0; i < 20; i++) {
+        hashes[i] = run(i + 1, 0.02).hash;
+        for (size_t k = 0; k < i; k++)
+            assert_true(hashes[i] != hashes[k]);
+    }
+}
+
+/* A zero is believed only when there was something to go wrong. */
+static void long_run_goes_through_everything(void **state)
+{
+    (void)state;
+    struct sim_result sum = {0};
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct sim_result r = run(seed, 1.0);
+        assert_in_range(r.simulated_ms, 3600 * 1000, 2 * 3600 * 1000);
+        assert_true(r.steps > 10000);
+        sum.answers += r.answers;
+        sum.successes += r.successes;
+        sum.crashes += r.crashes;
+        sum.failed_commits += r.failed_commits;
+        sum.cuts += r.cuts;
+    }
+    assert_true(sum.answers > sum.successes);
+    assert_true(sum.successes > 100);
+    assert_true(sum.crashes > 10);
+    assert_true(sum.failed_commits > 10);
+    assert_true(sum.cuts > 10);
+}
+
+static void trace_changes_nothing_and_tells_all(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    struct sim_options options = {.seed = 7, .hours = 0.05, .trace = open_memstream(&text, &len)};
+    assert_non_null(options.trace);
+    struct sim_result traced;
+    sim_run_seed(&options, &traced);
+    fclose(options.trace);
+    assert_true(traced.hash == run(7, 0.05).hash);
+    assert_non_null(strstr(text, "server registered"));
+    assert_non_null(strstr(text, "ticket opened"));
+    assert_non_null(strstr(text, "fault"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_seed_same_run),
+        cmocka_unit_test(other_seed_other_run),
+        cmocka_unit_test(long_run_goes_through_everything),
+        cmocka_unit_test(trace_changes_nothing_and_tells_all),
+    };
+    log_set_level(LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
