@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* An answer may rest on a session that goes in the very batch the answer leaves with, so what is
- * gone stays here for one batch more. */
+/* A session may open, end and be forgotten all in the batch its answer leaves with, so what is gone
+ * stays here for one batch more, and may have been anything. */
 struct shadow {
     struct row_session row;
     bool gone;
@@ -55,7 +55,8 @@ static bool is_stored(const struct world *w, int32_t server_id, int32_t lobby, b
     const struct shadow *s = NULL;
     while ((s = map_next(&w->shadow, &at))) {
         const struct row_session *row = &s->row;
-        if (row->server == server_id && row->lobby == lobby && (!opened || row->opened_core_ms > 0))
+        bool fits = !opened || row->opened_core_ms > 0 || s->gone;
+        if (row->server == server_id && row->lobby == lobby && fits)
             return true;
     }
     return false;
