@@ -273,7 +273,6 @@ static void hear_ended_answer(struct game *g, const struct effect *e)
         drop_match(g, m);
 }
 
-/* READY was refused because the match is not ours any more: let go. */
 static void hear_ready_answer(struct game *g, const struct effect *e)
 {
     struct held_match *m = find_match(g, e->lobby);

@@ -3,9 +3,12 @@
  * handles commits that fail. It knows no thread and no loop: the daemon drives it with the writer,
  * the simulator with its own disk.
  *
- *   pipeline_event ─▶ core_step ─▶ open batch ──pipeline_flush──▶ committing ──committed(0)──▶
- * effects │ committed(err) ▼ refuse what the lost batches answered, reload, read-only, probe until
- * one commits
+ *   event ─▶ core_step ─▶ open batch ─ flush ─▶ committing ─ committed(0) ─▶ effects leave
+ *                                                   │
+ *                                                   │ committed(err)
+ *                                                   ▼
+ *        stored after all? then as above; else refuse what the lost batches would have answered,
+ *        reload, and be read-only: a probe is sent each second until one commits
  */
 #pragma once
 
