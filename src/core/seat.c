@@ -65,7 +65,9 @@ static void sit(struct core *core, struct seat *seat)
 static int admit(struct core *core, struct session *session,
                  const struct chat_sv_validate_token *validate)
 {
-    bool open = session && session->row.state == SESSION_OPEN;
+    /* One that is LOST is held after all when its server asks. */
+    bool open =
+        session && (session->row.state == SESSION_OPEN || session->row.state == SESSION_LOST);
     /* The token is compared first: an unknown match must take as long as a wrong token. */
     if (!token_matches(core, open ? &session->row : NULL, validate->match_token) || !open)
         return ERR_INVALID_MATCH_TOKEN;

@@ -157,6 +157,19 @@ static void lost_match_keeps_its_seats(void **state)
     expect(f, s.server, 1, 0);
 }
 
+/* A server that asks holds the match, whatever we have concluded from its absence. */
+static void player_enters_a_lost_match_whose_server_is_back(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = open_scene(f);
+    gone(f, s.server);
+    pass(f, 31000);
+    assert_int_equal(state_of_session(f, 1), SESSION_LOST);
+    s.server = server_back(f, 2000, 4);
+    validate(f, s.server, 1, 1, s.token);
+    expect(f, s.server, 1, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +180,7 @@ int main(void)
         FIXTURE_TEST(player_moves_and_is_kicked_from_where_he_was),
         FIXTURE_TEST(seats_are_given_back_with_the_match),
         FIXTURE_TEST(lost_match_keeps_its_seats),
+        FIXTURE_TEST(player_enters_a_lost_match_whose_server_is_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
