@@ -391,8 +391,7 @@ enum try_outcome {
 };
 
 /* One server tried, and why it looked best. */
-struct
-try {
+struct attempt {
     int32_t server;
     int8_t outcome;
     float score;
@@ -408,7 +407,7 @@ struct ticket {
     struct chat_server *chat;
     conn_id asker; /* who waits for the answer; 0 = nobody */
     int8_t n_tries;
-    struct try tries[TICKET_TRIES];
+    struct attempt tries[TICKET_TRIES];
     int32_t passed[PASSED_REASONS]; /* at the last choice: the others, by reason */
     struct deadline deadline;
     struct link in_finished;

@@ -52,7 +52,7 @@ void ticket_keep_tries(struct ticket *ticket)
     struct buf b = {.data = ticket->row.tries, .cap = sizeof(ticket->row.tries)};
     put_u8(&b, (uint8_t)ticket->n_tries);
     for (int i = 0; i < ticket->n_tries; i++) {
-        const struct try *t = &ticket->tries[i];
+        const struct attempt *t = &ticket->tries[i];
         put_i32(&b, t->server);
         put_i8(&b, t->outcome);
         put_f32(&b, t->score);
@@ -76,7 +76,7 @@ static int restore_tries(struct ticket *ticket)
     if (ticket->n_tries < 0 || ticket->n_tries > TICKET_TRIES)
         return ERR_FORMAT;
     for (int i = 0; i < ticket->n_tries; i++) {
-        struct try *t = &ticket->tries[i];
+        struct attempt *t = &ticket->tries[i];
         t->server = cursor_i32(&c);
         t->outcome = cursor_i8(&c);
         t->score = cursor_f32(&c, -1e9F, 1e9F);
@@ -93,7 +93,7 @@ static int restore_tries(struct ticket *ticket)
 
 static void add_try(struct ticket *ticket, const struct server *server)
 {
-    ticket->tries[ticket->n_tries++] = (struct try){
+    ticket->tries[ticket->n_tries++] = (struct attempt){
         .server = (int32_t)server->row.id,
         .outcome = TRY_PENDING,
         .score = (float)server->score,
@@ -266,8 +266,6 @@ void ticket_deadline(struct core *core, struct ticket *ticket)
 static int judge(const struct core *core, const struct chat_server *chat,
                  const struct chat_mgr_server_allocation_request *r)
 {
-    if (r->lobby <= 0 || r->lobby >= LOBBY_END)
-        return ERR_INVALID_LOBBY;
     bool supported = region_configured(core, r->region) && is_bit(chat->regions, r->region);
     if (r->region != REGION_AUTO && !supported)
         return ERR_REGION_NOT_SUPPORTED;
@@ -275,7 +273,7 @@ static int judge(const struct core *core, const struct chat_server *chat,
         return ERR_INVALID_REQUEST;
     if (r->game_type < 0 || r->game_type > GAME_TYPE_MAX)
         return ERR_INVALID_REQUEST;
-    return 0;
+    return core->tickets_open < core->config.limits.tickets_open ? 0 : ERR_TOO_MANY;
 }
 
 static struct ticket *link_in(struct core *core, const struct row_ticket *row,
@@ -316,26 +314,32 @@ static void open_ticket(struct core *core, struct chat_server *chat, conn_id con
     try_next(core, ticket, ERR_NO_SERVERS);
 }
 
+/* True when the key has an answer, or will have one without a new ticket. */
+static bool answer_again(struct core *core, struct ticket *ticket, conn_id conn)
+{
+    if (ticket->row.state == TICKET_OPEN)
+        ticket->asker = conn; /* one answer for both */
+    else if (ticket->row.state == TICKET_DONE || ticket->row.state == TICKET_ENDED)
+        answer(core, ticket, conn);
+    else
+        return false;
+    return true;
+}
+
 void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
                      const struct chat_mgr_server_allocation_request *request)
 {
-    int err = judge(core, chat, request);
-    if (err) {
-        ticket_refuse(core, conn, request->lobby, err);
+    if (request->lobby <= 0 || request->lobby >= LOBBY_END) {
+        ticket_refuse(core, conn, request->lobby, ERR_INVALID_LOBBY);
         return;
     }
     uint64_t key = map_pair((int32_t)chat->row.id, request->lobby);
     struct ticket *ticket = map_get(&core->tickets_by_key, key);
-    if (ticket && ticket->row.state == TICKET_OPEN) {
-        ticket->asker = conn; /* one answer for both */
+    if (ticket && answer_again(core, ticket, conn))
         return;
-    }
-    if (ticket && (ticket->row.state == TICKET_DONE || ticket->row.state == TICKET_ENDED)) {
-        answer(core, ticket, conn);
-        return;
-    }
-    if (core->tickets_open >= core->config.limits.tickets_open) {
-        ticket_refuse(core, conn, request->lobby, ERR_TOO_MANY);
+    int err = judge(core, chat, request);
+    if (err) {
+        ticket_refuse(core, conn, request->lobby, err);
         return;
     }
     if (ticket) /* failed or cancelled: this is a new one */

@@ -70,6 +70,21 @@ static void asked_again_after_success_the_same_answer(void **state)
     assert_int_equal(count_effects(f, EFFECT_ALLOCATE, 0), 0);
 }
 
+static void repeat_does_not_depend_on_what_else_it_says(void **state)
+{
+    struct fixture *f = *state;
+    static const uint8_t only_use[] = {USE};
+    conn_id chat = chat_up(f, "chat");
+    server_up(f, 2000, 4);
+    open_match(f, chat, 1, NULL);
+    gone(f, chat);
+    chat = say_chat_hello(f, "chat", only_use, 1);
+    ask(f, chat, 1); /* in EU, for which this connection does not speak */
+    answered(f, EFFECT_ALLOCATED, chat, 0);
+    ask(f, chat, 2);
+    answered(f, EFFECT_ALLOCATED, chat, ERR_REGION_NOT_SUPPORTED);
+}
+
 static void asked_again_after_failure_a_new_ticket(void **state)
 {
     struct fixture *f = *state;
@@ -340,6 +355,7 @@ int main(void)
         FIXTURE_TEST(requests_have_limits),
         FIXTURE_TEST(asked_again_while_open_one_answer_for_both),
         FIXTURE_TEST(asked_again_after_success_the_same_answer),
+        FIXTURE_TEST(repeat_does_not_depend_on_what_else_it_says),
         FIXTURE_TEST(asked_again_after_failure_a_new_ticket),
         FIXTURE_TEST(asked_again_after_cancel_a_new_ticket),
         FIXTURE_TEST(asked_again_after_the_end_no_such_lobby),
