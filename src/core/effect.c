@@ -17,7 +17,7 @@ const char *note_text(enum note note)
         [NOTE_SERVER_DRAINING] = "server draining",
         [NOTE_SERVER_UNDRAINED] = "server takes matches again",
         [NOTE_SERVER_SHORTFALL] = "server reports fewer matches than are open and lists none",
-        [NOTE_SERVER_UNKNOWN_MATCH] = "server lists a match nobody here knows",
+        [NOTE_SERVER_UNKNOWN_MATCH] = "server lists matches that nobody here knows, this one first",
         [NOTE_CHAT_REGISTERED] = "chat server registered",
         [NOTE_CHAT_GONE] = "chat server gone",
         [NOTE_REFUSED] = "refused",

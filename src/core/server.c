@@ -111,16 +111,19 @@ void server_succeeded(struct core *core, struct server *server)
 
 /* ── hello ─────────────────────────────────────────────────────────────────────────────────── */
 
-static bool is_address(struct str ip)
+enum { ADDRESS_TEXT = sizeof(((struct row_server *)0)->ip) };
+
+/* The one spelling of an address that somebody can be reached at; false for anything else. */
+static bool spell_address(struct str ip, char dst[ADDRESS_TEXT])
 {
-    char text[sizeof(((struct row_server *)0)->ip)];
     struct in_addr v4;
     struct in6_addr v6;
-    if (!str_copy(text, sizeof(text), ip))
+    if (!str_copy(dst, ADDRESS_TEXT, ip))
         return false;
-    if (inet_pton(AF_INET, text, &v4) == 1)
+    if (inet_pton(AF_INET, dst, &v4) == 1)
         return v4.s_addr != INADDR_ANY;
-    return inet_pton(AF_INET6, text, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6);
+    return inet_pton(AF_INET6, dst, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
+           inet_ntop(AF_INET6, &v6, dst, ADDRESS_TEXT);
 }
 
 static int judge_hello(const struct core *core, const struct chat_sv_handshake *hello,
@@ -128,7 +131,8 @@ static int judge_hello(const struct core *core, const struct chat_sv_handshake *
 {
     if (!enrolment)
         return ERR_INVALID_TOKEN;
-    if (!is_address(hello->ip))
+    char ip[ADDRESS_TEXT];
+    if (!spell_address(hello->ip, ip))
         return ERR_INVALID_IP;
     if (hello->port < PORT_MIN || hello->port > PORT_MAX)
         return ERR_INVALID_PORT;
@@ -206,7 +210,7 @@ static struct server *new_server(struct core *core, struct fleet *fleet,
         .max_sessions = hello->max_concurrent_matches,
         .registered_core_ms = core->now.core_ms,
     };
-    (void)str_copy(row.ip, sizeof(row.ip), hello->ip);
+    (void)spell_address(hello->ip, row.ip);
     struct server *server = server_load_row(core, &row);
     object_touch(core, &server->object);
     return server;
@@ -291,7 +295,9 @@ void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshak
         return;
     }
     struct fleet *fleet = fleet_named(core, enrolment->fleet);
-    struct server *server = find_endpoint(core, fleet, hello->ip, hello->port);
+    char ip[ADDRESS_TEXT];
+    (void)spell_address(hello->ip, ip);
+    struct server *server = find_endpoint(core, fleet, str_of(ip), hello->port);
     if (server && server->conn) {
         challenge(core, server, conn, hello);
     } else if (server) {
@@ -492,6 +498,7 @@ static void reconcile(struct core *core, struct server *server, const struct cha
  * nor its id is given again. */
 static void meet_strangers(struct core *core, struct server *server, const struct chat_list *list)
 {
+    int32_t known = server->n_strangers;
     forget_strangers(server);
     struct cursor c = cursor_of(list->data, list->len);
     for (uint32_t i = 0; i < list->n; i++) {
@@ -501,11 +508,13 @@ static void meet_strangers(struct core *core, struct server *server, const struc
         if (!server->strangers)
             server->strangers = xmalloc(list->n * sizeof(*server->strangers));
         server->strangers[server->n_strangers++] = lobby;
-        struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
-        note->server_id = (int32_t)server->row.id;
-        note->lobby = lobby;
     }
     server->stranger_slots = server->n_strangers;
+    if (server->n_strangers <= known)
+        return;
+    struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
+    note->server_id = (int32_t)server->row.id;
+    note->lobby = server->strangers[0];
 }
 
 /* What is being opened is asked again even if it was: while nothing could be stored its answer was

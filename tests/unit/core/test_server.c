@@ -498,7 +498,9 @@ static void strangers_take_their_slots_and_ids(void **state)
     conn_id chat = chat_up(f, "chat");
     conn_id conn = server_up(f, 2000, 3);
     match_list(f, conn, 2, 100, 101);
-    assert_int_equal(count_notes(f, NOTE_SERVER_UNKNOWN_MATCH), 2);
+    assert_int_equal(count_notes(f, NOTE_SERVER_UNKNOWN_MATCH), 1);
+    match_list(f, conn, 2, 100, 101);
+    assert_int_equal(count_notes(f, NOTE_SERVER_UNKNOWN_MATCH), 0); /* nothing new */
     ask(f, chat, 100);
     answered(f, EFFECT_ALLOCATED, chat, ERR_NO_SERVERS);
     open_match(f, chat, 1, NULL);
@@ -526,6 +528,18 @@ static void full_list_proves_nothing_about_the_rest(void **state)
     e.match_list.lobbies = (struct chat_list){255, lobbies, sizeof(lobbies)};
     step(f, &e);
     assert_int_equal(state_of_session(f, 1), SESSION_OPEN);
+}
+
+static void two_spellings_of_an_address_are_one_server(void **state)
+{
+    struct fixture *f = *state;
+    struct chat_sv_handshake hello = server_hello_of(2000, 4);
+    hello.ip = STR("2001:db8::1");
+    conn_id conn = server_up_with(f, hello);
+    int32_t id = id_of(f, conn);
+    gone(f, conn);
+    hello.ip = STR("2001:DB8:0:0:0:0:0:1");
+    assert_int_equal(id_of(f, server_up_with(f, hello)), id);
 }
 
 /* ── drain ─────────────────────────────────────────────────────────────────────────────────── */
@@ -716,6 +730,7 @@ int main(void)
         FIXTURE_TEST(other_shortfalls_close_nothing),
         FIXTURE_TEST(strangers_take_their_slots_and_ids),
         FIXTURE_TEST(full_list_proves_nothing_about_the_rest),
+        FIXTURE_TEST(two_spellings_of_an_address_are_one_server),
         FIXTURE_TEST(server_drains_itself),
         FIXTURE_TEST(operator_drains_a_server),
         FIXTURE_TEST(back_off_doubles_to_its_limit_and_is_reset_by_success),
