@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ALL_REGIONS = 3, UNDERWAY_MAX_MS = 60 * 1000 };
+enum { ALL_REGIONS = 3, UNDERWAY_MAX_MS = 60 * 1000, HOUR_MS = 3600 * 1000 };
 
 static void wake_after(struct world *w, struct chat *c, int64_t delay_ms)
 {
@@ -135,7 +135,7 @@ static void hear_success(struct world *w, struct chat *c, struct lobby *lobby,
     if (lobby->ended && sure)
         world_broken(w, "I4: chat %d lobby %d was over and is given again", c->index, lobby->id);
     if (!same) {
-        lobby->ended = false;
+        lobby->ended = lobby->lost = false;
         lobby->given_core_ms = world_core_ms(w);
     }
     lobby->state = LOBBY_GIVEN;
@@ -177,6 +177,27 @@ static void hear_answer(struct world *w, struct chat *c, const struct effect *e)
         hear_refusal(w, c, lobby, e);
 }
 
+static void hear_event(struct lobby *lobby, enum match_event event)
+{
+    if (event == MATCH_ENDED)
+        lobby->ended = lobby->state == LOBBY_GIVEN || lobby->ended;
+    lobby->lost = event == MATCH_LOST || (lobby->lost && event == MATCH_READY);
+}
+
+/* Whatever was lost when the faults ended has come back or was given up since. That can be told
+ * only where nothing is forgotten in between. */
+void chat_check_beliefs(struct world *w, const struct chat *c)
+{
+    bool forgetful = w->config.timeouts.keep_ms < w->now_ms + HOUR_MS ||
+                     w->config.limits.tickets_kept < MAX_LOBBIES;
+    for (int i = 0; i < c->n_lobbies && c->registered && !forgetful; i++) {
+        const struct lobby *lobby = &c->lobbies[i];
+        if (lobby->lost && lobby->state == LOBBY_GIVEN && !lobby->unsure && !lobby->ended)
+            world_broken(w, "I7: chat %d was never told how lobby %d went on after it was lost",
+                         c->index, lobby->id);
+    }
+}
+
 void chat_hear(struct world *w, struct chat *c, const struct effect *e)
 {
     if (e->conn != c->conn)
@@ -199,8 +220,8 @@ void chat_hear(struct world *w, struct chat *c, const struct effect *e)
             lobby->state = LOBBY_CANCELLED;
         break;
     case EFFECT_MATCH_EVENT:
-        if (lobby && e->event == MATCH_ENDED)
-            lobby->ended = lobby->state == LOBBY_GIVEN || lobby->ended;
+        if (lobby)
+            hear_event(lobby, (enum match_event)e->event);
         break;
     case EFFECT_PING:
         wire_to_plane(w, letter_new(EVENT_PONG, c->conn));
@@ -208,6 +229,13 @@ void chat_hear(struct world *w, struct chat *c, const struct effect *e)
     default:
         break;
     }
+}
+
+void chat_missed(struct chat *c, const struct effect *effect)
+{
+    struct lobby *lobby = effect->kind == EFFECT_MATCH_EVENT ? find_lobby(c, effect->lobby) : NULL;
+    if (lobby)
+        lobby->lost = false;
 }
 
 void chat_disconnected(struct world *w, struct chat *c)

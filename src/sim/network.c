@@ -91,6 +91,7 @@ void wire_to_peer(struct world *w, const struct effect *effect)
         return;
     struct letter *l = xcalloc(1, sizeof(*l));
     l->effect = *effect;
+    l->chat = wire->game ? -1 : wire->actor;
     l->effect.token = letter_text(l, "");
     if (effect->token.len > 0) {
         (void)str_copy(l->text, sizeof(l->text), effect->token);
@@ -106,15 +107,15 @@ void wire_arrive(struct world *w, struct letter *l)
 {
     conn_id id = l->to_plane ? l->event.conn : l->effect.conn;
     struct wire *wire = wire_find(w, id);
-    if (!wire)
-        return;
     if (l->to_plane) {
-        if (wire->plane_open && w->pipeline)
+        if (wire && wire->plane_open && w->pipeline)
             plane_event(w, &l->event);
-    } else if (wire->peer_open && wire->game) {
+    } else if (wire && wire->peer_open && wire->game) {
         game_hear(w, &w->games[wire->actor], &l->effect);
-    } else if (wire->peer_open) {
+    } else if (wire && wire->peer_open) {
         chat_hear(w, &w->chats[wire->actor], &l->effect);
+    } else if (l->chat >= 0) {
+        chat_missed(&w->chats[l->chat], &l->effect);
     }
 }
 

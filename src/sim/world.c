@@ -160,9 +160,11 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
     w->store = store_open_memory();
     core_config_default(&w->config);
     w->config.any_token = true;
-    w->config.timeouts.keep_ms = random_between(&w->random, 90, 600) * 1000;
-    w->config.timeouts.session_ms = random_between(&w->random, 300, 3600) * 1000;
     w->config.timeouts.forget_ms = random_between(&w->random, 60, 1200) * 1000;
+    w->config.timeouts.keep_ms = random_between(&w->random, 90, 600) * 1000;
+    if (random_chance(&w->random, 30)) /* nothing is forgotten in this world */
+        w->config.timeouts.keep_ms = w->config.timeouts.forget_ms = (int64_t)1000 * 3600 * 1000;
+    w->config.timeouts.session_ms = random_between(&w->random, 300, 3600) * 1000;
     if (random_chance(&w->random, 15))
         w->config.limits.tickets_kept = (int32_t)random_between(&w->random, 5, 200);
     w->config.fleets[0].ready_required = random_chance(&w->random, 15);
@@ -214,6 +216,8 @@ void sim_run_seed(const struct sim_options *options, struct sim_result *ret)
     run_until(w, storm_end_ms);
     faults_end(w);
     run_until(w, storm_end_ms + QUIET_MS);
+    for (int i = 0; i < w->n_chats && !w->broken; i++)
+        chat_check_beliefs(w, &w->chats[i]);
     ret->hash = w->hash;
     ret->simulated_ms = w->now_ms;
     world_done(w);

@@ -23,6 +23,7 @@ enum { MAX_GAMES = 10, MAX_CHATS = 4, MAX_MATCHES = 64, MAX_LOBBIES = 4096, TEXT
  */
 struct letter {
     bool to_plane;
+    int chat; /* the chat server it is for, or -1 */
     struct event event;
     struct effect effect;
     char text[TEXT_MAX];
@@ -102,6 +103,7 @@ struct lobby {
     int32_t id;
     enum lobby_state state;
     bool ended;  /* a MATCH_EVENT said so, or an answer */
+    bool lost;   /* a MATCH_EVENT said so, and none that it is back */
     bool unsure; /* a cancel was sent and its answer never came */
     int32_t server_id;
     int64_t given_core_ms;
@@ -226,6 +228,12 @@ void chat_wake(struct world *w, struct chat *c);
 void chat_repeat(struct world *w, struct chat *c, int64_t lobby);
 void chat_hear(struct world *w, struct chat *c, const struct effect *effect);
 void chat_disconnected(struct world *w, struct chat *c);
+
+/* A letter to it was lost with its connection: of that lobby it may not know the latest. */
+void chat_missed(struct chat *c, const struct effect *effect);
+
+/* At the end of the quiet time: does it believe of any match what is no longer so? */
+void chat_check_beliefs(struct world *w, const struct chat *c);
 
 /* fault.c */
 void fault_next(struct world *w);
