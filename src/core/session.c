@@ -1,4 +1,4 @@
-/* Sessions: one attempt to hold a match on one server. See the diagram in state.h.
+/* Sessions: one attempt to hold a match on one server. See the diagram in session.h.
  *
  * A session takes its slot when it is made, before anybody is told, and gives it back when its
  * server is known (or bound, by the order of its connection) to have let go. What a state owes its

@@ -1,0 +1,44 @@
+/* Deadlines: every state that is not final has one. Visible inside src/core only. */
+#pragma once
+
+#include "base/heap.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+
+/* DEADLINE_CORE runs always. DEADLINE_AWAKE stands still while this process does not run (stopped,
+ * suspended), so that nobody is called silent for our own sleep. */
+enum deadline_clock { DEADLINE_CORE, DEADLINE_AWAKE, DEADLINE_CLOCKS };
+
+enum deadline_kind {
+    DEADLINE_SERVER_SILENT = 1,
+    DEADLINE_SERVER_LIST,
+    DEADLINE_SERVER_CHALLENGE,
+    DEADLINE_SERVER_BACKOFF,
+    DEADLINE_SERVER_FORGET,
+    DEADLINE_CHAT_SILENT,
+    DEADLINE_CHAT_CHALLENGE,
+    DEADLINE_CHAT_FORGET,
+    DEADLINE_SESSION,       /* row.deadline_core_ms */
+    DEADLINE_SESSION_REPLY, /* ACK, READY or CANCEL_ACK has not come */
+    DEADLINE_TICKET,        /* row.deadline_core_ms */
+};
+
+struct deadline {
+    struct heap_node node;
+    int64_t at_ms;
+    uint8_t kind;
+    uint8_t clock;
+};
+
+void deadline_set(struct core *core, struct deadline *d, enum deadline_clock clock, int64_t at_ms);
+void deadline_clear(struct core *core, struct deadline *d);
+bool deadline_is_set(const struct deadline *d);
+int64_t deadline_now(const struct core *core, enum deadline_clock clock);
+
+bool deadline_before(const struct heap_node *a, const struct heap_node *b);
+
+/* Fires everything that is due, oldest first. */
+void deadlines_run(struct core *core);

@@ -1,0 +1,27 @@
+/* What is durable knows whether the open batch must carry it. Visible inside src/core only. */
+#pragma once
+
+#include "base/list.h"
+#include "core/row.h"
+
+struct core;
+
+struct object {
+    struct link dirty; /* in core->dirty when the open batch must carry it */
+    enum row_kind kind;
+    bool stored; /* some sealed batch has carried it */
+    bool gone;   /* deleted; freed when the batch is sealed */
+};
+
+/* The open batch will carry the object as it is when the batch is sealed. */
+void object_touch(struct core *core, struct object *o);
+
+/* The open batch will carry its deletion. The memory is freed at the seal; the caller has taken it
+ * out of every index. */
+void object_delete(struct core *core, struct object *o);
+
+/* The row inside the object. */
+void *object_row(struct object *o);
+
+/* A new id for that kind, never used before in this data folder. */
+int64_t object_new_id(struct core *core, enum row_kind kind);

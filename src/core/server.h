@@ -1,0 +1,103 @@
+/* Game servers: who they are, what they report, what we hold there. Visible inside src/core only.
+ */
+#pragma once
+
+#include "base/chain.h"
+#include "base/list.h"
+#include "core/core.h"
+#include "core/deadline.h"
+#include "core/fleet.h"
+#include "core/object.h"
+
+struct server {
+    struct object object;
+    struct row_server row;
+    struct fleet *fleet;
+
+    conn_id conn; /* 0 = not connected */
+    bool offline;
+    bool listed;      /* its matches are known (or it had its time to tell) since it connected */
+    bool cannot_list; /* asked, never answered */
+    int32_t reported; /* matches by its last heartbeat */
+
+    /* Matches it listed that nobody here knows: their slots are taken and their ids are in use. */
+    int32_t *strangers;
+    int32_t n_strangers;
+    int32_t stranger_slots; /* at most n_strangers; fewer when a heartbeat says some have ended */
+
+    float cpu_percent; /* by its last heartbeat */
+    float memory_percent;
+    int32_t shortfalls; /* heartbeats in a row that reported fewer matches than are open */
+    int32_t zeros;      /* … that reported none while some are open */
+
+    /* A second connection says it is this server; the first one was PINGed. */
+    struct {
+        conn_id conn;
+        int8_t region;
+        int32_t max_sessions;
+    } challenge;
+
+    int32_t
+        held; /* slots taken: opening, open, lost, and cancelled ones not yet known to be free */
+    int32_t live; /* opening, open, lost */
+    int32_t open; /* open */
+    int32_t
+        max_allowed; /* what live may not exceed: max_sessions, or what it held when it shrank */
+    struct list sessions;
+
+    int64_t backoff_ms; /* 0 = not failing */
+    int64_t idle_since_core_ms;
+    double score;
+    enum passed_over passed_over;
+    bool grouped; /* counted in its group */
+    struct heap_node place;
+
+    struct deadline silent;
+    struct deadline list;
+    struct deadline challenged;
+    struct deadline backoff;
+    struct deadline forget;
+
+    struct chain_link by_endpoint;
+};
+
+void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshake *hello);
+void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_heartbeat *beat);
+void server_match_list(struct core *core, conn_id conn, const struct chat_sv_match_list *list);
+void server_drain(struct core *core, struct server *server, bool on);
+void server_gone(struct core *core, struct server *server);
+void server_alive(struct core *core, struct server *server); /* it answered a PING */
+
+/* Asks a connected server which matches it holds; it has list_ms to say. */
+void server_ask_list(struct core *core, struct server *server);
+
+/* Sends what its sessions owe it; the server is connected and listed. */
+void server_settle(struct core *core, struct server *server);
+
+/* It refused, timed out or dropped: passed over for a while, longer each time. */
+void server_failed(struct core *core, struct server *server);
+void server_succeeded(struct core *core, struct server *server);
+
+/* True when it listed a match of that lobby id that nobody here knows. */
+bool server_has_stranger(const struct server *server, int32_t lobby);
+
+/* A match that nobody here knows has ended there. */
+void server_stranger_ended(struct core *core, struct server *server, int32_t lobby);
+
+/* Recomputes status, score and place. Call after any change to what they depend on. */
+void server_refresh(struct core *core, struct server *server);
+
+/* The slots it has no more: max(reported, held + stranger_slots). */
+int32_t server_load(const struct server *server);
+enum server_status server_status(const struct server *server);
+
+/* Sets the forget deadline when nothing keeps an Offline server any more. */
+void server_maybe_forget(struct core *core, struct server *server);
+
+struct server *server_load_row(struct core *core, const struct row_server *row);
+void server_loaded(struct core *core, struct server *server);
+void server_unlink(struct core *core, struct server *server);
+void server_deadline(struct core *core, struct server *server, enum deadline_kind kind);
+
+/* A new core, after a failed commit: connection and load of the same server in the old one. */
+void server_take_over(struct core *core, struct server *fresh, struct server *old);
