@@ -1,5 +1,4 @@
-/* Game servers: who they are, what they report, what we hold there. Visible inside src/core only.
- */
+/* Game servers: who they are, what they report, what we hold there. Inside src/core only. */
 #pragma once
 
 #include "base/chain.h"

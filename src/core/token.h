@@ -1,5 +1,4 @@
-/* Credentials: match tokens, derived, and enrolment tokens, compared. Visible inside src/core only.
- */
+/* Credentials: match tokens, derived; enrolment tokens, compared. Visible inside src/core only. */
 #pragma once
 
 #include "base/str.h"
