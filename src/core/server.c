@@ -510,7 +510,7 @@ static void meet_strangers(struct core *core, struct server *server, const struc
         server->strangers[server->n_strangers++] = lobby;
     }
     server->stranger_slots = server->n_strangers;
-    if (server->n_strangers <= known)
+    if (!server->strangers || server->n_strangers <= known)
         return;
     struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
     note->server_id = (int32_t)server->row.id;
