@@ -14,6 +14,14 @@ bool str_eq(struct str a, struct str b)
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
+uint64_t str_hash(uint64_t seed, struct str s)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < s.len; i++)
+        h = (h ^ (uint8_t)s.at[i]) * 0x100000001b3u;
+    return h;
+}
+
 /* Length of the sequence that starts with c, and the smallest code point it may carry; 0 = not a
  * start. */
 static size_t sequence_len(unsigned char c, uint32_t *ret_min, uint32_t *ret_bits)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct str {
     const char *at;
@@ -13,6 +14,10 @@ struct str {
 
 struct str str_of(const char *z);
 bool str_eq(struct str a, struct str b);
+
+/* FNV-1a, for map keys: compare the texts in full behind it. The seed joins other parts of a key.
+ */
+uint64_t str_hash(uint64_t seed, struct str s);
 
 /* True when every byte belongs to a well-formed UTF-8 sequence (no surrogates, no overlong forms).
  */

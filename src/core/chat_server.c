@@ -43,10 +43,7 @@ static void refuse(struct core *core, conn_id conn, int err)
 
 static uint64_t name_key(int64_t fleet, struct str name)
 {
-    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)fleet;
-    for (size_t i = 0; i < name.len; i++)
-        h = (h ^ (uint8_t)name.at[i]) * 0x100000001b3u;
-    return h;
+    return str_hash((uint64_t)fleet, name);
 }
 
 static struct chat_server *find_named(const struct core *core, const struct fleet *fleet,

@@ -149,13 +149,10 @@ static void refuse_hello(struct core *core, conn_id conn, int err)
     note_add(core, NOTE_REFUSED)->err = err;
 }
 
-/* FNV-1a over fleet, address and port: a chain key, compared in full by same_endpoint. */
+/* A chain key; find_endpoint compares in full. */
 static uint64_t endpoint_key(int64_t fleet, struct str ip, int32_t port)
 {
-    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)fleet;
-    for (size_t i = 0; i < ip.len; i++)
-        h = (h ^ (uint8_t)ip.at[i]) * 0x100000001b3u;
-    return (h ^ (uint64_t)port) * 0x100000001b3u;
+    return str_hash((uint64_t)fleet << 16 ^ (uint64_t)port, ip);
 }
 
 static uint64_t endpoint_key_of(const struct row_server *row)

@@ -198,9 +198,20 @@ static void copy_fits_with_its_nul_or_not_at_all(void **state)
     assert_string_equal(dst, "");
 }
 
+/* The published vectors of FNV-1a. */
+static void hash_is_fnv_1a(void **state)
+{
+    (void)state;
+    assert_true(str_hash(0, STR("")) == 0xcbf29ce484222325u);
+    assert_true(str_hash(0, STR("a")) == 0xaf63dc4c8601ec8cu);
+    assert_true(str_hash(0, STR("foobar")) == 0x85944171f73967e8u);
+    assert_true(str_hash(1, STR("a")) != str_hash(0, STR("a")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hash_is_fnv_1a),
         cmocka_unit_test(utf8_first_and_last_of_each_length),
         cmocka_unit_test(utf8_surrogates_and_their_neighbours),
         cmocka_unit_test(utf8_overlong_forms),
