@@ -22,14 +22,19 @@ const char allocate_usage[] =
     "Asks Muster for a game server, as a chat server does for a match all players accepted.\n"
     "\n"
     "  --lobby N            the match's number; asking again for it gives the same answer\n"
-    "  --region R[,R...]    name or number, or AUTO for the best of all; several take turns\n"
+    "  --region R[,R...]    where to play, by name or number; several take turns; AUTO is the "
+    "best\n"
+    "                       of --regions\n"
+    "  --regions R[,R...]   which regions this chat server speaks for; Muster must have them and\n"
+    "                       the token allow them (those of --region)\n"
     "  --type T, --mode M   game type 0-10 and mode 0-24 (0)\n"
     "  --players N          how many will come (10)\n"
     "  --rating N           their average rating (1500)\n"
     "  --manager HOST:PORT  Muster's manager port (127.0.0.1:11033)\n"
     "  --token T            service token (none is needed where Muster runs with --dev)\n"
     "  --chat-server ID     who asks (cli)\n"
-    "  --cancel             gives the match of that lobby up instead\n"
+    "  --cancel             gives the match of that lobby up instead, wherever it is; --region is\n"
+    "                       then any one that Muster lets this chat server speak for\n"
     "  --every MS           asks for the next lobby number every MS milliseconds ...\n"
     "  --count N            ... N times in all (without it, until stopped)\n"
     "  --stay               keeps the connection and prints what happens to the matches\n"
@@ -53,6 +58,7 @@ struct settings {
     int64_t rating;
     int64_t every_ms;
     int64_t count;
+    const char *region;
     const char *regions;
     const char *manager;
     const char *token;
@@ -67,10 +73,15 @@ struct open_request {
     int64_t sent_us;
 };
 
+struct region_list {
+    uint8_t codes[REGION_CODES];
+    size_t n;
+};
+
 struct asker {
     struct settings set;
-    int8_t regions[REGION_CODES];
-    size_t n_regions;
+    struct region_list asked_for; /* in turns; may hold AUTO */
+    struct region_list speaks_for;
     struct chat_link link;
     int stop;
     struct open_request open[OPEN_MAX]; /* oldest first */
@@ -199,32 +210,14 @@ static int unreachable(const char *format, ...)
     return EXIT_UNREACHABLE;
 }
 
-/* Which regions to name in the greeting: those asked for, or all of them for AUTO. */
-static size_t greeting_regions(const struct asker *a, uint8_t ret[REGION_CODES])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < a->n_regions; i++) {
-        if (a->regions[i] == REGION_AUTO) {
-            n = 0;
-            for (int8_t code = 0; code < REGION_AUTO; code++)
-                ret[n++] = (uint8_t)code;
-            return n;
-        }
-        if (!memchr(ret, a->regions[i], n))
-            ret[n++] = (uint8_t)a->regions[i];
-    }
-    return n;
-}
-
 static int greet(struct asker *a)
 {
-    uint8_t regions[REGION_CODES];
-    size_t n = greeting_regions(a, regions);
+    const struct region_list *regions = &a->speaks_for;
     struct chat_message hello = {
         .kind = CHAT_MGR_HANDSHAKE,
         .mgr_handshake = {.service_token = str_of(a->set.token),
                           .chat_server_id = str_of(a->set.chat_server),
-                          .regions = {(uint32_t)n, regions, n}},
+                          .regions = {(uint32_t)regions->n, regions->codes, regions->n}},
     };
     (void)chat_link_send(&a->link, &hello);
     struct chat_message m;
@@ -268,7 +261,7 @@ static void ask(struct asker *a)
                     .lobby = lobby,
                     .game_type = (int8_t)a->set.type,
                     .game_mode = (int8_t)a->set.mode,
-                    .region = a->regions[(size_t)a->asked % a->n_regions],
+                    .region = (int8_t)a->asked_for.codes[(size_t)a->asked % a->asked_for.n],
                     .player_count = (int8_t)a->set.players,
                     .average_rating = (int32_t)a->set.rating,
                 },
@@ -382,22 +375,54 @@ static int converse(struct asker *a)
     }
 }
 
-static bool parse_regions(const char *verb, struct asker *a)
+static bool parse_list(const char *verb, const char *option, const char *names,
+                       struct region_list *ret)
 {
     char text[256];
-    if (!str_copy(text, sizeof(text), str_of(a->set.regions)))
-        return args_refuse(verb, "--region is too long");
+    if (!str_copy(text, sizeof(text), str_of(names)))
+        return args_refuse(verb, "%s is too long", option);
     char *rest = NULL;
     for (char *name = strtok_r(text, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
         int8_t region = args_region(name);
         if (region < 0)
             return args_refuse(verb, "there is no region '%s'; there are %s and AUTO", name,
                                args_region_names());
-        if (a->n_regions == REGION_CODES)
-            return args_refuse(verb, "--region names too many");
-        a->regions[a->n_regions++] = region;
+        if (ret->n == REGION_CODES)
+            return args_refuse(verb, "%s names too many", option);
+        ret->codes[ret->n++] = (uint8_t)region;
     }
-    return a->n_regions > 0 || args_refuse(verb, "--region names none");
+    return ret->n > 0 || args_refuse(verb, "%s names none", option);
+}
+
+static bool has_region(const struct region_list *list, int8_t region)
+{
+    return memchr(list->codes, region, list->n) != NULL;
+}
+
+/* Muster refuses a greeting that names a region it does not have or the token does not allow, so
+ * nothing is named that the command line did not. */
+static bool parse_regions(const char *verb, struct asker *a)
+{
+    const struct settings *s = &a->set;
+    if (!s->region && !(s->cancel && s->regions))
+        return args_refuse(verb, "%s",
+                           s->cancel ? "--cancel needs --region too: Muster asks every chat server "
+                                       "which regions it speaks for, and any one of them will do"
+                                     : "--region is missing");
+    if (s->region && !parse_list(verb, "--region", s->region, &a->asked_for))
+        return false;
+    bool is_auto = has_region(&a->asked_for, REGION_AUTO);
+    if (is_auto && !s->regions)
+        return args_refuse(verb, "--region AUTO needs --regions, those to choose from, such as "
+                                 "--regions EU,USE");
+    if (!s->regions) {
+        a->speaks_for = a->asked_for;
+        return true;
+    }
+    if (!parse_list(verb, "--regions", s->regions, &a->speaks_for))
+        return false;
+    return !has_region(&a->speaks_for, REGION_AUTO) ||
+           args_refuse(verb, "--regions names regions one by one, so AUTO is none of them");
 }
 
 static bool parse(int argc, char **argv, struct asker *a)
@@ -405,7 +430,8 @@ static bool parse(int argc, char **argv, struct asker *a)
     struct settings *s = &a->set;
     const struct arg table[] = {
         {"--lobby", ARG_NUMBER, &s->lobby, INT32_MIN, INT32_MAX},
-        {"--region", ARG_TEXT, &s->regions, 0, 0},
+        {"--region", ARG_TEXT, &s->region, 0, 0},
+        {"--regions", ARG_TEXT, &s->regions, 0, 0},
         {"--type", ARG_NUMBER, &s->type, INT8_MIN, INT8_MAX},
         {"--mode", ARG_NUMBER, &s->mode, INT8_MIN, INT8_MAX},
         {"--players", ARG_NUMBER, &s->players, INT8_MIN, INT8_MAX},
@@ -428,10 +454,6 @@ static bool parse(int argc, char **argv, struct asker *a)
         return args_refuse(argv[0], "--lobby is missing");
     if (!strchr(s->manager, ':'))
         return args_refuse(argv[0], "--manager takes HOST:PORT, not '%s'", s->manager);
-    if (!s->regions && s->cancel)
-        s->regions = "AUTO"; /* the lobby says which match is meant */
-    if (!s->regions)
-        return args_refuse(argv[0], "--region is missing");
     int64_t numbers_left = (int64_t)INT32_MAX - s->lobby + 1;
     if (s->count == 0)
         s->count = s->every_ms < 0 ? 1 : numbers_left;

@@ -148,6 +148,42 @@ def test_allocate_cancels(world, game_server):
     world.wait(freed, "slot of the cancelled match", timeout_s=25)
 
 
+ONE_REGION = {
+    "dev": False,
+    "tokens": [
+        {"token": "s", "role": "server"},
+        {"token": "c", "role": "chat", "regions": ["EU"]},
+    ],
+}
+
+
+@pytest.mark.muster(**ONE_REGION)
+def test_allocate_names_only_the_regions_it_was_given(world, game_server):
+    """A Muster, or a token, with few regions refuses a chat server that speaks for others."""
+    game_server("--region", "EU", "--token", "s")
+    registered(world, world.chat("listener", token="c"), 1)
+    auto = allocate(world, "--lobby", "1", "--region", "AUTO", "--regions", "EU", "--token", "c")
+    assert auto.returncode == 0, auto.stderr
+    cancel = allocate(world, "--lobby", "1", "--cancel", "--region", "EU", "--token", "c")
+    assert cancel.returncode == 0, cancel.stderr
+    cancel = allocate(world, "--lobby", "1", "--cancel", "--regions", "EU", "--token", "c")
+    assert cancel.returncode == 0, cancel.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments,sentence",
+    [
+        (["--region", "AUTO"], "--region AUTO needs --regions"),
+        (["--cancel"], "--cancel needs --region too"),
+        (["--region", "EU", "--regions", "AUTO"], "AUTO is none of them"),
+    ],
+)
+def test_allocate_says_which_region_option_is_missing(arguments, sentence):
+    result = run("allocate", "--lobby", "1", *arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+
+
 def test_allocate_exits_3_when_nobody_is_there():
     result = run("allocate", "--manager", "127.0.0.1:1", "--lobby", "1", "--region", "EU")
     assert result.returncode == 3
