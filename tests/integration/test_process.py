@@ -19,6 +19,17 @@ def refused_start(*arguments):
     return result.returncode, result.stderr
 
 
+def logged_pairs(world, event):
+    """The key=value pairs of the only log line of that event."""
+
+    def look():
+        return [line for line in world.muster.log().splitlines() if f" {event} " in line]
+
+    world.wait(look, f"a log line of {event}")
+    (line,) = look()
+    return dict(pair.split("=", 1) for pair in line.split() if "=" in pair)
+
+
 def test_ready_line(world):
     """One line, with - for a door that does not exist yet."""
     assert re.fullmatch(
@@ -151,6 +162,20 @@ def test_no_credential_is_logged(make_world):
     log = world.muster.log()
     for secret in ("server-token", "chat-token", "guessed-token", match_token):
         assert secret not in log
+
+
+def test_every_allocation_is_in_the_log(world):
+    """Placed or not: a line that names the ticket, the lobby and the server or the reason."""
+    server = world.server(capacity=1)
+    asker = world.chat()
+    asker.allocate(7)
+    asker.refuse(8)
+    done = logged_pairs(world, "ticket done")
+    assert int(done["ticket"]) > 0
+    assert (done["lobby"], done["server"]) == ("7", str(server.server_id))
+    failed = logged_pairs(world, "ticket failed")
+    assert failed["ticket"] != done["ticket"]
+    assert (failed["lobby"], failed["error"]) == ("8", "no_servers")
 
 
 def test_without_dev_and_without_tokens_nobody_gets_in(make_world):
