@@ -163,25 +163,44 @@ static void challenge(struct core *core, struct chat_server *chat, conn_id conn,
                  deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.challenge_ms);
 }
 
-void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_handshake *hello)
+/* 0 and who it says it is, or why it is refused. */
+static int judge_hello(const struct core *core, const struct chat_mgr_handshake *hello,
+                       struct enrolment *ret, uint64_t *ret_regions)
 {
     struct enrolment scratch;
     const struct enrolment *enrolment =
         enrolment_find(core, hello->service_token, ROLE_CHAT, &scratch);
-    if (!enrolment) {
-        refuse(core, conn, ERR_INVALID_TOKEN);
+    if (!enrolment)
+        return ERR_INVALID_TOKEN;
+    if (!is_name(hello->chat_server_id))
+        return ERR_INVALID_CHAT_SERVER;
+    *ret = *enrolment;
+    *ret_regions = regions_of(core, &hello->regions, enrolment);
+    return *ret_regions ? 0 : ERR_INVALID_REGION;
+}
+
+bool chat_server_hello_changes_nothing(const struct core *core,
+                                       const struct chat_mgr_handshake *hello)
+{
+    struct enrolment enrolment;
+    uint64_t regions = 0;
+    if (judge_hello(core, hello, &enrolment, &regions))
+        return true; /* a refusal */
+    const struct fleet *fleet = fleet_find_named(core, enrolment.fleet);
+    const struct chat_server *chat = fleet ? find_named(core, fleet, hello->chat_server_id) : NULL;
+    return chat && !chat->conn;
+}
+
+void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_handshake *hello)
+{
+    struct enrolment enrolment;
+    uint64_t regions = 0;
+    int err = judge_hello(core, hello, &enrolment, &regions);
+    if (err) {
+        refuse(core, conn, err);
         return;
     }
-    if (!is_name(hello->chat_server_id)) {
-        refuse(core, conn, ERR_INVALID_CHAT_SERVER);
-        return;
-    }
-    uint64_t regions = regions_of(core, &hello->regions, enrolment);
-    if (!regions) {
-        refuse(core, conn, ERR_INVALID_REGION);
-        return;
-    }
-    struct fleet *fleet = fleet_named(core, enrolment->fleet);
+    struct fleet *fleet = fleet_named(core, enrolment.fleet);
     struct chat_server *chat = find_named(core, fleet, hello->chat_server_id);
     if (chat && chat->conn) {
         challenge(core, chat, conn, regions);

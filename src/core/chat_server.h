@@ -27,6 +27,10 @@ struct chat_server {
 };
 
 void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_handshake *hello);
+
+/* True when the hello is refused, or is a known chat server's coming back. */
+bool chat_server_hello_changes_nothing(const struct core *core,
+                                       const struct chat_mgr_handshake *hello);
 void chat_server_heartbeat(struct core *core, conn_id conn);
 void chat_server_heard(struct core *core, struct chat_server *chat);
 void chat_server_gone(struct core *core, struct chat_server *chat);

@@ -144,7 +144,7 @@ static void server_event(struct core *core, const struct event *event)
         seat_left(core, server, event->player_left.lobby, event->player_left.account);
         break;
     case EVENT_DRAIN:
-        server_drain(core, server, event->drain.on);
+        server_drain(core, server, DRAIN_BY_SERVER, event->drain.on);
         effect_add(core, EFFECT_DRAIN_ACK, event->conn)->on = event->drain.on;
         break;
     default:
@@ -201,7 +201,7 @@ static void operator_drain(struct core *core, const struct event *event)
         map_get(&core->servers, (uint64_t)(int64_t)event->operator_drain.server_id);
     if (!server)
         return;
-    server_drain(core, server, event->operator_drain.on);
+    server_drain(core, server, DRAIN_BY_OPERATOR, event->operator_drain.on);
     if (server->conn)
         effect_add(core, EFFECT_DRAIN, server->conn)->on = event->operator_drain.on;
 }
@@ -214,12 +214,17 @@ static void store_up(struct core *core)
     size_t at = 0;
     struct server *server = NULL;
     while ((server = map_next(&core->servers, &at))) {
+        server_give_time(core, server);
         if (!server->conn)
             continue;
         server_ask_list(core, server);
         if (server->listed)
             server_settle(core, server);
     }
+    at = 0;
+    struct session *session = NULL;
+    while ((session = map_next(&core->sessions, &at)))
+        session_give_time(core, session);
     deadlines_run(core); /* they waited */
 }
 
@@ -260,6 +265,10 @@ static bool needs_no_write(struct core *core, const struct event *event)
     struct peer *peer = peer_find(core, event->conn);
     if (is_soft(event->kind))
         return true;
+    if (event->kind == EVENT_SERVER_HELLO)
+        return server_hello_changes_nothing(core, &event->server_hello);
+    if (event->kind == EVENT_CHAT_HELLO)
+        return chat_server_hello_changes_nothing(core, &event->chat_hello);
     if (!peer || peer->challenging)
         return false;
     switch (event->kind) {

@@ -68,7 +68,7 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
     return fleet;
 }
 
-struct fleet *fleet_named(struct core *core, const char *name)
+struct fleet *fleet_find_named(const struct core *core, const char *name)
 {
     size_t at = 0;
     struct fleet *fleet = NULL;
@@ -76,6 +76,14 @@ struct fleet *fleet_named(struct core *core, const char *name)
         if (strcmp(fleet->row.name, name) == 0)
             return fleet;
     }
+    return NULL;
+}
+
+struct fleet *fleet_named(struct core *core, const char *name)
+{
+    struct fleet *fleet = fleet_find_named(core, name);
+    if (fleet)
+        return fleet;
     struct row_fleet row = {.id = object_new_id(core, ROW_fleet)};
     (void)str_copy(row.name, sizeof(row.name), str_of(name));
     fleet = fleet_load_row(core, &row);

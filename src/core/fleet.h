@@ -31,6 +31,7 @@ struct fleet {
 };
 
 struct fleet *fleet_find(const struct core *core, int64_t id);
+struct fleet *fleet_find_named(const struct core *core, const char *name);
 struct fleet *fleet_named(struct core *core, const char *name); /* made when absent */
 struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row);
 void fleet_free(struct fleet *fleet);

@@ -113,6 +113,12 @@ void server_succeeded(struct core *core, struct server *server)
 
 enum { ADDRESS_TEXT = sizeof(((struct row_server *)0)->ip) };
 
+static bool is_reachable_v4(struct in_addr address)
+{
+    uint32_t first = ntohl(address.s_addr) >> 24;
+    return first != 0 && first < 224; /* not "this network", multicast, reserved or broadcast */
+}
+
 /* The one spelling of an address that somebody can be reached at; false for anything else. */
 static bool spell_address(struct str ip, char dst[ADDRESS_TEXT])
 {
@@ -121,8 +127,14 @@ static bool spell_address(struct str ip, char dst[ADDRESS_TEXT])
     if (!str_copy(dst, ADDRESS_TEXT, ip))
         return false;
     if (inet_pton(AF_INET, dst, &v4) == 1)
-        return v4.s_addr != INADDR_ANY;
-    return inet_pton(AF_INET6, dst, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
+        return is_reachable_v4(v4);
+    if (inet_pton(AF_INET6, dst, &v6) != 1)
+        return false;
+    if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+        memcpy(&v4, &v6.s6_addr[12], sizeof(v4));
+        return is_reachable_v4(v4) && inet_ntop(AF_INET, &v4, dst, ADDRESS_TEXT);
+    }
+    return !IN6_IS_ADDR_UNSPECIFIED(&v6) && !IN6_IS_ADDR_MULTICAST(&v6) &&
            inet_ntop(AF_INET6, &v6, dst, ADDRESS_TEXT);
 }
 
@@ -219,6 +231,12 @@ static void hear(struct core *core, struct server *server)
                  deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.heartbeat_ms);
 }
 
+void server_give_time(struct core *core, struct server *server)
+{
+    if (!server->conn && !server->offline)
+        hear(core, server);
+}
+
 void server_ask_list(struct core *core, struct server *server)
 {
     effect_add(core, EFFECT_LIST_ASK, server->conn);
@@ -258,8 +276,9 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
     note->server_id = (int32_t)server->row.id;
     if (!is_new)
         server_ask_list(core, server);
-    if (server->row.draining)
+    if (server->row.draining & DRAIN_BY_OPERATOR)
         effect_add(core, EFFECT_DRAIN, conn)->on = true;
+    server->drain_in_doubt = (server->row.draining & DRAIN_BY_SERVER) != 0;
     server_refresh(core, server);
 }
 
@@ -305,6 +324,22 @@ void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshak
     } else {
         adopt(core, new_server(core, fleet, hello), conn, true);
     }
+}
+
+bool server_hello_changes_nothing(const struct core *core, const struct chat_sv_handshake *hello)
+{
+    struct enrolment scratch;
+    const struct enrolment *enrolment =
+        enrolment_find(core, hello->server_token, ROLE_SERVER, &scratch);
+    if (judge_hello(core, hello, enrolment))
+        return true; /* a refusal */
+    char ip[ADDRESS_TEXT];
+    (void)spell_address(hello->ip, ip);
+    const struct fleet *fleet = fleet_find_named(core, enrolment->fleet);
+    const struct server *server =
+        fleet ? find_endpoint(core, fleet, str_of(ip), hello->port) : NULL;
+    return server && !server->conn && server->row.region == hello->region &&
+           server->row.max_sessions == hello->max_concurrent_matches;
 }
 
 /* ── strangers ─────────────────────────────────────────────────────────────────────────────── */
@@ -460,6 +495,43 @@ static void forget(struct core *core, struct server *server)
     object_delete(core, &server->object);
 }
 
+/* ── drain ─────────────────────────────────────────────────────────────────────────────────── */
+
+static void set_draining(struct core *core, struct server *server, int draining)
+{
+    if (server->row.draining == draining)
+        return;
+    bool was = server->row.draining != 0;
+    server->row.draining = (int8_t)draining;
+    object_touch(core, &server->object);
+    if (was != (draining != 0)) {
+        enum note kind = draining ? NOTE_SERVER_DRAINING : NOTE_SERVER_UNDRAINED;
+        note_add(core, kind)->server_id = (int32_t)server->row.id;
+    }
+    server_refresh(core, server);
+}
+
+/* A server takes back only its own word, an operator everybody's. */
+void server_drain(struct core *core, struct server *server, enum drain_by by, bool on)
+{
+    int others = server->row.draining & ~(int)by;
+    if (by == DRAIN_BY_SERVER)
+        server->drain_in_doubt = false;
+    if (on)
+        set_draining(core, server, others | (int)by);
+    else
+        set_draining(core, server, by == DRAIN_BY_SERVER ? others : 0);
+}
+
+/* A process that drained itself and exited has kept its word; the next one at its address, which
+ * holds nothing and did not say it again, has given none. */
+static void settle_drain(struct core *core, struct server *server, const struct chat_list *list)
+{
+    if (server->drain_in_doubt && list->n == 0)
+        set_draining(core, server, server->row.draining & ~(int)DRAIN_BY_SERVER);
+    server->drain_in_doubt = false;
+}
+
 /* ── match list and heartbeat ──────────────────────────────────────────────────────────────── */
 
 static bool list_has(const struct chat_list *list, int32_t lobby)
@@ -549,6 +621,7 @@ void server_match_list(struct core *core, conn_id conn, const struct chat_sv_mat
     server->reported = (int32_t)list->lobbies.n; /* newer evidence than its last heartbeat */
     reconcile(core, server, &list->lobbies);
     meet_strangers(core, server, &list->lobbies);
+    settle_drain(core, server, &list->lobbies);
     listed(core, server);
 }
 
@@ -622,19 +695,6 @@ void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_hear
     hear(core, server);
     server_refresh(core, server);
     look_at_shortfall(core, server);
-}
-
-/* ── drain ─────────────────────────────────────────────────────────────────────────────────── */
-
-void server_drain(struct core *core, struct server *server, bool on)
-{
-    if (server->row.draining == (on ? 1 : 0))
-        return;
-    server->row.draining = on ? 1 : 0;
-    object_touch(core, &server->object);
-    enum note kind = on ? NOTE_SERVER_DRAINING : NOTE_SERVER_UNDRAINED;
-    note_add(core, kind)->server_id = (int32_t)server->row.id;
-    server_refresh(core, server);
 }
 
 /* ── time, loading ─────────────────────────────────────────────────────────────────────────── */

@@ -8,6 +8,9 @@
 #include "core/fleet.h"
 #include "core/object.h"
 
+/* Who wants it to drain: bits of row.draining. */
+enum drain_by { DRAIN_BY_SERVER = 1, DRAIN_BY_OPERATOR = 2 };
+
 struct server {
     struct object object;
     struct row_server row;
@@ -15,9 +18,10 @@ struct server {
 
     conn_id conn; /* 0 = not connected */
     bool offline;
-    bool listed;      /* its matches are known (or it had its time to tell) since it connected */
-    bool cannot_list; /* asked, never answered */
-    int32_t reported; /* matches by its last heartbeat */
+    bool listed;         /* its matches are known (or it had its time to tell) since it connected */
+    bool drain_in_doubt; /* back after it drained itself: the same process, or the next? */
+    bool cannot_list;    /* asked, never answered */
+    int32_t reported;    /* matches by its last heartbeat */
 
     /* Matches it listed that nobody here knows: their slots are taken and their ids are in use. */
     int32_t *strangers;
@@ -61,9 +65,15 @@ struct server {
 };
 
 void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshake *hello);
+
+/* True when the hello is refused, or is a known server's coming back as it was. */
+bool server_hello_changes_nothing(const struct core *core, const struct chat_sv_handshake *hello);
+
+/* One that is away could not come back through our fault: its silence begins anew. */
+void server_give_time(struct core *core, struct server *server);
 void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_heartbeat *beat);
 void server_match_list(struct core *core, conn_id conn, const struct chat_sv_match_list *list);
-void server_drain(struct core *core, struct server *server, bool on);
+void server_drain(struct core *core, struct server *server, enum drain_by by, bool on);
 void server_gone(struct core *core, struct server *server);
 void server_alive(struct core *core, struct server *server); /* it answered a PING */
 

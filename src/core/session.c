@@ -631,14 +631,19 @@ int session_load_row(struct core *core, const struct row_session *row)
     return 0;
 }
 
+void session_give_time(struct core *core, struct session *session)
+{
+    int64_t soonest_ms = core->now.core_ms + core->config.timeouts.heartbeat_ms;
+    bool waits = session->row.state == SESSION_LOST || session->row.state == SESSION_CANCELLING;
+    if (waits && session->deadline.at_ms < soonest_ms)
+        deadline_set(core, &session->deadline, DEADLINE_CORE, soonest_ms);
+}
+
 void session_loaded(struct core *core, struct session *session)
 {
     recount(core, session);
-    /* However long we were away, a server has its time to come back before it is given up. */
-    bool waits = session->row.state == SESSION_LOST || session->row.state == SESSION_CANCELLING;
-    int64_t soonest_ms = waits ? core->now.core_ms + core->config.timeouts.heartbeat_ms : 0;
-    int64_t at_ms = session->row.deadline_core_ms;
-    deadline_set(core, &session->deadline, DEADLINE_CORE, at_ms > soonest_ms ? at_ms : soonest_ms);
+    deadline_set(core, &session->deadline, DEADLINE_CORE, session->row.deadline_core_ms);
+    session_give_time(core, session);
     /* The server gets the usual time to come back for what it is owed. */
     if (session->row.state == SESSION_OPENING)
         set_reply(core, session, core->config.timeouts.ack_ms);

@@ -113,6 +113,10 @@ struct session *session_ended_here(const struct core *core, const struct server 
                                    int32_t lobby);
 bool session_is_live(const struct session *session);
 
+/* However long we were away or could not store anything, a server has its time to come back before
+ * what waits for it is given up. */
+void session_give_time(struct core *core, struct session *session);
+
 int session_load_row(struct core *core, const struct row_session *row);
 void session_loaded(struct core *core, struct session *session);
 void session_unlink(struct core *core, struct session *session);

@@ -530,6 +530,30 @@ static void full_list_proves_nothing_about_the_rest(void **state)
     assert_int_equal(state_of_session(f, 1), SESSION_OPEN);
 }
 
+static void addresses_nobody_can_be_reached_at_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const bad[] = {"0.1.2.3", "224.0.0.1", "255.255.255.255", "240.0.0.1",
+                                      "::",      "ff02::1",   "::ffff:0.0.0.0",  "::ffff:224.0.0.1",
+                                      "1.2.3",   "1.2.3.4.5", "fe80::1%eth0"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct chat_sv_handshake hello = server_hello_of(2000, 4);
+        hello.ip = str_of(bad[i]);
+        refused(f, hello, ERR_INVALID_IP);
+    }
+}
+
+static void mapped_address_is_the_address(void **state)
+{
+    struct fixture *f = *state;
+    conn_id conn = server_up(f, 2000, 4);
+    int32_t id = id_of(f, conn);
+    gone(f, conn);
+    struct chat_sv_handshake hello = server_hello_of(2000, 4);
+    hello.ip = STR("::ffff:10.0.0.1");
+    assert_int_equal(id_of(f, server_up_with(f, hello)), id);
+}
+
 static void two_spellings_of_an_address_are_one_server(void **state)
 {
     struct fixture *f = *state;
@@ -566,6 +590,69 @@ static void server_drains_itself(void **state)
     assert_false(effect(f, EFFECT_DRAIN_ACK, conn)->on);
     ask(f, chat, 2);
     effect(f, EFFECT_ALLOCATE, conn);
+}
+
+static void drain_itself(struct fixture *f, conn_id conn)
+{
+    struct event e = {.kind = EVENT_DRAIN, .conn = conn};
+    e.drain.on = true;
+    step(f, &e);
+}
+
+/* The recipe for an update: drain, exit, start the new one at the same address. */
+static void next_process_is_not_bound_by_the_drain_of_the_last(void **state)
+{
+    struct fixture *f = *state;
+    conn_id conn = server_up(f, 2000, 2);
+    drain_itself(f, conn);
+    gone(f, conn);
+    conn = server_back(f, 2000, 2);
+    assert_int_equal(count_effects(f, EFFECT_DRAIN, conn), 0);
+    assert_int_equal(server_status(server_of(f, conn)), SERVER_DRAINING);
+    match_list(f, conn, 0);
+    assert_int_equal(server_status(server_of(f, conn)), SERVER_AVAILABLE);
+    assert_int_equal(count_notes(f, NOTE_SERVER_UNDRAINED), 1);
+}
+
+static void drain_said_again_after_a_reconnect_stands(void **state)
+{
+    struct fixture *f = *state;
+    conn_id conn = server_up(f, 2000, 2);
+    drain_itself(f, conn);
+    gone(f, conn);
+    conn = server_back(f, 2000, 2);
+    drain_itself(f, conn);
+    match_list(f, conn, 0);
+    assert_int_equal(server_status(server_of(f, conn)), SERVER_DRAINING);
+}
+
+static void drain_of_a_server_that_holds_matches_survives_a_reconnect(void **state)
+{
+    struct fixture *f = *state;
+    conn_id chat = chat_up(f, "chat");
+    conn_id conn = server_up(f, 2000, 2);
+    open_match(f, chat, 1, NULL);
+    drain_itself(f, conn);
+    gone(f, conn);
+    conn = server_back(f, 2000, 2);
+    match_list(f, conn, 1, 1);
+    assert_int_equal(server_status(server_of(f, conn)), SERVER_DRAINING);
+}
+
+static void server_does_not_undo_an_operators_drain(void **state)
+{
+    struct fixture *f = *state;
+    conn_id conn = server_up(f, 2000, 2);
+    struct event e = {.kind = EVENT_OPERATOR_DRAIN};
+    e.operator_drain.server_id = id_of(f, conn);
+    e.operator_drain.on = true;
+    step(f, &e);
+    struct event undrain = {.kind = EVENT_DRAIN, .conn = conn};
+    step(f, &undrain);
+    assert_int_equal(server_status(server_of(f, conn)), SERVER_DRAINING);
+    e.operator_drain.on = false;
+    step(f, &e);
+    assert_int_equal(server_status(server_of(f, conn)), SERVER_AVAILABLE);
 }
 
 static void operator_drains_a_server(void **state)
@@ -646,6 +733,59 @@ static void one_drop_backs_off_once(void **state)
 
 /* Its list was let go while nothing could be written: it is asked again before anything is
  * concluded from its silence. */
+static void store_down(struct fixture *f)
+{
+    struct event down = {.kind = EVENT_STORE_DOWN};
+    step(f, &down);
+}
+
+/* We refused it or were deaf to it, so its silence is ours. */
+static void server_away_while_read_only_has_its_time_afterwards(void **state)
+{
+    struct fixture *f = *state;
+    conn_id chat = chat_up(f, "chat");
+    conn_id conn = server_up(f, 2000, 2);
+    open_match(f, chat, 1, NULL);
+    store_down(f);
+    gone(f, conn);
+    for (int i = 0; i < 40; i++) {
+        pass(f, 1000);
+        chat_beat(f, chat);
+    }
+    store_up(f);
+    assert_int_equal(count_notes(f, NOTE_SERVER_OFFLINE), 0);
+    assert_int_equal(state_of_session(f, 1), SESSION_OPEN);
+    pass(f, 31000);
+    assert_int_equal(state_of_session(f, 1), SESSION_LOST);
+}
+
+static void known_peers_come_back_while_read_only(void **state)
+{
+    struct fixture *f = *state;
+    conn_id chat = chat_up(f, "chat");
+    conn_id conn = server_up(f, 2000, 2);
+    int32_t id = id_of(f, conn);
+    open_match(f, chat, 1, NULL);
+    gone(f, conn);
+    gone(f, chat);
+    store_down(f);
+    conn = server_up(f, 2000, 2);
+    assert_int_equal(id_of(f, conn), id);
+    chat = chat_up(f, "chat");
+    ask(f, chat, 1);
+    answered(f, EFFECT_ALLOCATED, chat, 0);
+
+    struct chat_sv_handshake other = server_hello_of(2001, 2);
+    /* a new one would have to be stored */
+    answered(f, EFFECT_SERVER_HELLO, say_server_hello(f, other), ERR_INTERNAL);
+    struct chat_sv_handshake larger = server_hello_of(2000, 3);
+    gone(f, conn);
+    /* and so would this */
+    answered(f, EFFECT_SERVER_HELLO, say_server_hello(f, larger), ERR_INTERNAL);
+    other.ip = STR("nowhere");
+    answered(f, EFFECT_SERVER_HELLO, say_server_hello(f, other), ERR_INVALID_IP);
+}
+
 static void list_let_go_while_read_only_is_asked_for_again(void **state)
 {
     struct fixture *f = *state;
@@ -733,6 +873,14 @@ int main(void)
         FIXTURE_TEST(two_spellings_of_an_address_are_one_server),
         FIXTURE_TEST(server_drains_itself),
         FIXTURE_TEST(operator_drains_a_server),
+        FIXTURE_TEST(addresses_nobody_can_be_reached_at_are_refused),
+        FIXTURE_TEST(mapped_address_is_the_address),
+        FIXTURE_TEST(next_process_is_not_bound_by_the_drain_of_the_last),
+        FIXTURE_TEST(drain_said_again_after_a_reconnect_stands),
+        FIXTURE_TEST(drain_of_a_server_that_holds_matches_survives_a_reconnect),
+        FIXTURE_TEST(server_does_not_undo_an_operators_drain),
+        FIXTURE_TEST(server_away_while_read_only_has_its_time_afterwards),
+        FIXTURE_TEST(known_peers_come_back_while_read_only),
         FIXTURE_TEST(back_off_doubles_to_its_limit_and_is_reset_by_success),
         FIXTURE_TEST(one_drop_backs_off_once),
         FIXTURE_TEST(list_let_go_while_read_only_is_asked_for_again),
