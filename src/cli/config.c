@@ -1,5 +1,6 @@
 /* libcyaml reads the file into the `doc` structs below by way of schema tables, refuses keys it
- * does not know, and says where; then each section is judged and copied by one function.
+ * does not know, and says where, which yaml_words.c puts into plain words; then each section is
+ * judged and copied by one function.
  *
  * Numbers are read as text and parsed here: libcyaml takes "5s" for 5 and -1 for 2^64-1. Likewise
  * booleans, of which it takes every unknown word for true. It also quotes what it refuses, so the
@@ -8,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/yaml_words.h"
 #include "net/address.h"
 
 #include <assert.h>
@@ -130,7 +132,7 @@ static const cyaml_schema_field_t token_fields[] = {
     CYAML_FIELD_ENUM("role", CYAML_FLAG_STRICT, struct doc_token, role, roles,
                      CYAML_ARRAY_LEN(roles)),
     TEXT(doc_token, fleet, OPTIONAL),
-    CYAML_FIELD_SEQUENCE("regions", OPTIONAL, struct doc_token, regions, &text_value, 0,
+    CYAML_FIELD_SEQUENCE("regions", OPTIONAL, struct doc_token, regions, &text_value, 1,
                          CYAML_UNLIMITED),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t token_value = {
@@ -219,9 +221,9 @@ static void on_libcyaml_log(cyaml_log_t level, void *user, const char *format, v
 
 static int refuse_yaml(struct reading *r, cyaml_err_t err)
 {
-    return refuse(r, "%s%s%s%s%s%s", r->line[0] ? "line " : "", r->line, r->line[0] ? ": " : "",
-                  r->place, r->place[0] ? ": " : "",
-                  r->complaint[0] ? r->complaint : cyaml_strerror(err));
+    char words[YAML_WORDS_MAX];
+    yaml_words(r->place, r->complaint[0] ? r->complaint : cyaml_strerror(err), words);
+    return refuse(r, "%s%s%s%s", r->line[0] ? "line " : "", r->line, r->line[0] ? ": " : "", words);
 }
 
 /* Digits only: no sign, unit, fraction or other base. */
@@ -330,7 +332,7 @@ static int take_fleets(struct reading *r, const struct doc *d)
     return 0;
 }
 
-/* None named means all there are. */
+/* Absent means all there are. An empty list, which the schema refuses, would seem to mean none. */
 static int take_token_regions(struct reading *r, const struct doc_token *d, uint32_t number,
                               uint64_t *ret)
 {
@@ -484,17 +486,16 @@ int config_parse(const char *name, const char *text, size_t len, struct config *
         .flags = CYAML_CFG_NO_ALIAS,
     };
     struct doc *doc = NULL;
+    char words[YAML_WORDS_MAX];
     if (len == 0)
         return 0;
+    if (!yaml_is_one_document(text, len, words))
+        return refuse(&r, "%s", words);
     cyaml_err_t err = cyaml_load_data((const uint8_t *)text, len, &cyaml, &doc_schema,
                                       (cyaml_data_t **)&doc, NULL);
     if (err != CYAML_OK)
         return refuse_yaml(&r, err);
-    int result = 0;
-    if (r.complaint[0]) /* only warned: a second document would be ignored in silence */
-        result = refuse_yaml(&r, err);
-    else if (doc)
-        result = take_doc(&r, doc);
+    int result = doc ? take_doc(&r, doc) : 0;
     cyaml_free(&cyaml, &doc_schema, doc, 0);
     return result;
 }

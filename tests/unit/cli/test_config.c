@@ -128,32 +128,62 @@ static void test_tokens_are_kept_as_hashes(void **state)
 static void test_unknown_keys_are_refused(void **state)
 {
     struct fixture *f = *state;
-    refuse_text(f, "colour: blue\n", "muster.yaml: line 1: Unexpected key: colour");
-    refuse_text(f, "timeouts:\n  ack: 5\n", "muster.yaml: line 2: timeouts: Unexpected key: ack");
+    refuse_text(f, "colour: blue\n", "muster.yaml: line 1: there is no setting 'colour'");
+    refuse_text(f, "timeouts:\n  ack: 5\n",
+                "muster.yaml: line 2: timeouts: there is no setting 'ack'");
     refuse_text(f, "regions:\n  - {code: 1, nam: X}\n",
-                "muster.yaml: line 2: regions, entry 1: Unexpected key: nam");
+                "muster.yaml: line 2: regions, entry 1: there is no setting 'nam'");
 }
 
 static void test_wrong_shapes_are_refused(void **state)
 {
     struct fixture *f = *state;
-    refuse_text(f, "tokens: 3\n",
-                "muster.yaml: line 1: tokens: Expecting SEQUENCE, got event: SCALAR");
-    refuse_text(f, "- a\n", "muster.yaml: Expecting MAPPING, got event: SEQUENCE_START");
-    refuse_text(
-        f, "tokens:\n- {token: a}\n",
-        "muster.yaml: line 2: tokens, entry 1, token: Missing required mapping field: role");
+    refuse_text(f, "tokens: 3\n", "muster.yaml: line 1: tokens: must be a list");
+    refuse_text(f, "- a\n", "muster.yaml: must be settings, each \"name: value\"");
+    refuse_text(f, "limits:\n  5\n",
+                "muster.yaml: line 2: limits: must be settings, each \"name: value\"");
+    refuse_text(f, "limits: {servers: [1]}\n",
+                "muster.yaml: line 1: limits, servers: must be one value, not a list or settings");
+    refuse_text(f, "limits: {servers: 1, servers: 2}\n",
+                "muster.yaml: line 1: limits, servers: is there twice");
+    refuse_text(f, "tokens:\n- {token: a}\n",
+                "muster.yaml: line 2: tokens, entry 1: role is missing");
     refuse_text(f, "tokens:\n- {token: a, role: boss}\n",
-                "muster.yaml: line 2: tokens, entry 1, role: Invalid ENUM value: boss");
+                "muster.yaml: line 2: tokens, entry 1, role: must be server or chat, not 'boss'");
+    refuse_text(f, "tokens:\n- {token: a, role: }\n",
+                "muster.yaml: line 2: tokens, entry 1, role: must be server or chat");
     refuse_text(f, "fleets:\n- {name: a, ready_required: maybe}\n",
-                "muster.yaml: line 2: fleets, entry 1, ready_required: Invalid ENUM value: maybe");
-    assert_int_equal(parse(f, "regions: []\n"), ERR_INVALID_REQUEST);
+                "muster.yaml: line 2: fleets, entry 1, ready_required: must be true or false, not "
+                "'maybe'");
+    refuse_text(f, "limits: {servers: &a 5, chat_servers: *a}\n",
+                "muster.yaml: line 1: limits, chat_servers: \"*\" for a value named elsewhere is "
+                "not supported");
+}
+
+/* In particular regions: [] of a token must not mean all of them. */
+static void test_an_empty_list_is_not_the_default(void **state)
+{
+    struct fixture *f = *state;
+    refuse_text(f, "tokens:\n- {token: a, role: chat, regions: []}\n",
+                "muster.yaml: line 2: tokens, entry 1, regions: the list is empty; leave the "
+                "setting out for the default");
+    refuse_text(f, "regions: []\n",
+                "muster.yaml: line 1: regions: the list is empty; leave the "
+                "setting out for the default");
     assert_int_equal(parse(f, "fleets: []\n"), ERR_INVALID_REQUEST);
-    assert_int_equal(parse(f, "limits: {}\n---\nlimits: {}\n"), ERR_INVALID_REQUEST);
-    assert_int_equal(parse(f, "limits: {servers: &a 5, chat_servers: *a}\n"), ERR_INVALID_REQUEST);
-    assert_int_equal(parse(f, "\tlimits: {}\n"), ERR_INVALID_REQUEST);
-    assert_int_equal(parse(f, "limits: {\n"), ERR_INVALID_REQUEST);
+}
+
+static void test_what_is_not_yaml_is_refused_with_its_line(void **state)
+{
+    struct fixture *f = *state;
+    refuse_text(f, "limits: {}\n---\nlimits: {}\n",
+                "muster.yaml: line 2: a second document begins here; the settings must be in one");
+    refuse_text(f, "limits:\n\tservers: 5\n",
+                "muster.yaml: line 2, column 1: found character that cannot start any token");
+    refuse_text(f, "limits: {\n",
+                "muster.yaml: line 2, column 1: did not find expected node content");
     assert_int_equal(parse(f, "limits: \xff\n"), ERR_INVALID_REQUEST);
+    assert_non_null(strstr(f->why, "byte 8: "));
 }
 
 static void test_numbers_are_digits(void **state)
@@ -279,6 +309,8 @@ int main(void)
         T(test_tokens_are_kept_as_hashes),
         T(test_unknown_keys_are_refused),
         T(test_wrong_shapes_are_refused),
+        T(test_an_empty_list_is_not_the_default),
+        T(test_what_is_not_yaml_is_refused_with_its_line),
         T(test_numbers_are_digits),
         T(test_wrong_regions),
         T(test_wrong_fleets),
