@@ -1,6 +1,7 @@
-/* A Muster made of a listener, a clock that stands still and bytes written by hand. Each test owns
- * one on its stack; fake_start and fake_stop bracket it. Nothing here sleeps: waiting is poll(2) on
- * the socket the awaited bytes come through. */
+/* A Muster made of a listener, a clock that stands still and bytes written by hand. A FAKE_TEST is
+ * given one that its game server is registered with; a test of how that comes about owns one on its
+ * stack, between fake_listen and fake_stop. Nothing here sleeps: waiting is poll(2) on the socket
+ * the awaited bytes come through. */
 #pragma once
 
 #include "muster.h"
@@ -299,3 +300,31 @@ static inline void fake_start(struct fake *f)
     fake_new(f, &o);
     fake_register(f);
 }
+
+static inline int fake_setup(void **state)
+{
+    struct fake *f = malloc(sizeof(*f));
+    assert_non_null(f);
+    fake_start(f);
+    *state = f;
+    return 0;
+}
+
+static inline int fake_setup_holding_7(void **state)
+{
+    fake_setup(state);
+    fake_hold_7(*state);
+    return 0;
+}
+
+static inline int fake_teardown(void **state)
+{
+    fake_stop(*state);
+    free(*state);
+    return 0;
+}
+
+/* Begins registered as server 3; and, for the second, holding lobby 7. */
+#define FAKE_TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+#define HOLDING_TEST(name)                                                                         \
+    cmocka_unit_test_setup_teardown(name, fake_setup_holding_7, fake_teardown)

@@ -45,86 +45,72 @@ static void test_ping_is_answered_also_before_the_handshake(void **state)
 
 static void test_every_request_in_bytes(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    assert_int_equal(muster_match_ready(f.m, 7), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, "0C 00 06 10 03 00 00 00 07 00 00 00 'A' 00");
-    assert_int_equal(muster_match_validate(f.m, 7, 500, "A", 9), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
-    assert_int_equal(muster_match_player_left(f.m, 7, 500), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, "0E 00 0E 10 03 00 00 00 07 00 00 00 F4 01 00 00");
-    muster_server_drain(f.m, true);
-    muster_server_poll(f.m);
-    expect(&f, "03 00 0F 10 01");
-    say(&f, "02 00 11 10");
-    expect(&f, "0B 00 11 10 03 00 00 00 01 07 00 00 00");
-    assert_int_equal(muster_match_end(f.m, 7, 2, 300), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, "0F 00 0C 10 03 00 00 00 07 00 00 00 02 2C 01 00 00");
-    expect_nothing(&f);
-    fake_stop(&f);
+    struct fake *f = *state;
+    assert_int_equal(muster_match_ready(f->m, 7), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, "0C 00 06 10 03 00 00 00 07 00 00 00 'A' 00");
+    assert_int_equal(muster_match_validate(f->m, 7, 500, "A", 9), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
+    assert_int_equal(muster_match_player_left(f->m, 7, 500), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, "0E 00 0E 10 03 00 00 00 07 00 00 00 F4 01 00 00");
+    muster_server_drain(f->m, true);
+    muster_server_poll(f->m);
+    expect(f, "03 00 0F 10 01");
+    say(f, "02 00 11 10");
+    expect(f, "0B 00 11 10 03 00 00 00 01 07 00 00 00");
+    assert_int_equal(muster_match_end(f->m, 7, 2, 300), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, "0F 00 0C 10 03 00 00 00 07 00 00 00 02 2C 01 00 00");
+    expect_nothing(f);
 }
 
 static void test_every_answer_in_bytes(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_ready(f.m, 7);
-    say(&f, "07 00 07 10 01 07 00 00 00");
-    told(&f, "ready 7 1 \n");
-    muster_match_ready(f.m, 7);
-    say(&f, "17 00 07 10 00 07 00 00 00 'Match not found' 00");
-    told(&f, "ready 7 0 Match not found\n");
-    muster_match_validate(f.m, 7, 500, "A", 9);
-    muster_server_poll(f.m);
-    say(&f, "0B 00 0B 10 01 07 00 00 00 F4 01 00 00");
-    told(&f, "validated 7 500 9 1 \n");
-    muster_match_validate(f.m, 7, 501, "B", 10);
-    muster_server_poll(f.m);
-    say(&f, "1F 00 0B 10 00 07 00 00 00 F5 01 00 00 'Invalid match token' 00");
-    told(&f, "validated 7 501 10 0 Invalid match token\n");
-    say(&f, "0E 00 12 10 07 00 00 00 F4 01 00 00 'bye' 00");
-    told(&f, "kick 7 500 bye\n");
-    muster_match_end(f.m, 7, 1, 60);
-    muster_server_poll(f.m);
-    say(&f, "07 00 0D 10 01 07 00 00 00");
-    told(&f, "ended 7 1 \n");
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_match_ready(f->m, 7);
+    say(f, "07 00 07 10 01 07 00 00 00");
+    told(f, "ready 7 1 \n");
+    muster_match_ready(f->m, 7);
+    say(f, "17 00 07 10 00 07 00 00 00 'Match not found' 00");
+    told(f, "ready 7 0 Match not found\n");
+    muster_match_validate(f->m, 7, 500, "A", 9);
+    muster_server_poll(f->m);
+    say(f, "0B 00 0B 10 01 07 00 00 00 F4 01 00 00");
+    told(f, "validated 7 500 9 1 \n");
+    muster_match_validate(f->m, 7, 501, "B", 10);
+    muster_server_poll(f->m);
+    say(f, "1F 00 0B 10 00 07 00 00 00 F5 01 00 00 'Invalid match token' 00");
+    told(f, "validated 7 501 10 0 Invalid match token\n");
+    say(f, "0E 00 12 10 07 00 00 00 F4 01 00 00 'bye' 00");
+    told(f, "kick 7 500 bye\n");
+    muster_match_end(f->m, 7, 1, 60);
+    muster_server_poll(f->m);
+    say(f, "07 00 0D 10 01 07 00 00 00");
+    told(f, "ended 7 1 \n");
 }
 
 static void test_frames_arrive_byte_by_byte(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
+    struct fake *f = *state;
     uint8_t b[64];
     size_t n = bytes_of(ALLOCATE_7_A "02 00 00 2A", b, sizeof(b));
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(send(f.peer, &b[i], 1, 0), 1);
-        wait_for(muster_server_fd(f.m), POLLIN);
-        muster_server_poll(f.m);
+        assert_int_equal(send(f->peer, &b[i], 1, 0), 1);
+        wait_for(muster_server_fd(f->m), POLLIN);
+        muster_server_poll(f->m);
     }
-    told(&f, "allocate 7 6 1 A\n");
-    expect(&f, ALLOCATED_7 "02 00 01 2A");
-    fake_stop(&f);
+    told(f, "allocate 7 6 1 A\n");
+    expect(f, ALLOCATED_7 "02 00 01 2A");
 }
 
 static void test_an_unknown_command_is_skipped(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    say(&f, "05 00 99 19 01 02 03 02 00 00 2A");
-    expect(&f, "02 00 01 2A");
-    told(&f, "");
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, "05 00 99 19 01 02 03 02 00 00 2A");
+    expect(f, "02 00 01 2A");
+    told(f, "");
 }
 
 /* Each is refused by dropping the connection; none reaches the game. */
@@ -176,20 +162,15 @@ static void test_nothing_but_the_greeting_before_the_greeting(void **state)
 
 static void test_an_error_frame_is_the_reason_given(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    say(&f, "0E 00 FF 2A 'Bad manners' 00");
-    told(&f, "disconnected -6 Bad manners\n");
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, "0E 00 FF 2A 'Bad manners' 00");
+    told(f, "disconnected -6 Bad manners\n");
 }
 
 /* The largest frame fits the input buffer, also behind a partial read. */
 static void test_the_largest_text_passes_and_a_larger_does_not(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
+    struct fake *f = *state;
     for (int extra = 0; extra < 2; extra++) {
         uint8_t frame[2048] = {0};
         size_t text = 1024 + (size_t)extra;
@@ -198,31 +179,26 @@ static void test_the_largest_text_passes_and_a_larger_does_not(void **state)
         frame[0] = (uint8_t)length;
         frame[1] = (uint8_t)(length >> 8);
         memset(frame + 12, 'x', text);
-        assert_int_equal(send(f.peer, frame, 2 + length, 0), 2 + length);
-        wait_for(muster_server_fd(f.m), POLLIN);
-        muster_server_poll(f.m);
-        assert_int_equal(muster_server_fd(f.m) >= 0, extra == 0);
+        assert_int_equal(send(f->peer, frame, 2 + length, 0), 2 + length);
+        wait_for(muster_server_fd(f->m), POLLIN);
+        muster_server_poll(f->m);
+        assert_int_equal(muster_server_fd(f->m) >= 0, extra == 0);
     }
-    fake_stop(&f);
 }
 
 static void test_a_players_broken_token_never_reaches_the_wire(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
+    struct fake *f = *state;
     char huge[1100];
     memset(huge, 'x', sizeof(huge));
     huge[1025] = '\0';
-    assert_int_equal(muster_match_validate(f.m, 7, 1, huge, 0), MUSTER_E_TEXT);
-    assert_int_equal(muster_match_validate(f.m, 7, 1, "\xff", 0), MUSTER_E_TEXT);
-    assert_int_equal(muster_match_validate(f.m, 7, 1, "\xf4\x90\x80\x80", 0), MUSTER_E_TEXT);
-    assert_int_equal(muster_match_validate(f.m, 7, 1, "\xe2\x82", 0), MUSTER_E_TEXT);
-    assert_int_equal(muster_match_validate(f.m, 7, 1, "caf\xc3\xa9 \xf0\x9f\x8e\xae", 0), 0);
+    assert_int_equal(muster_match_validate(f->m, 7, 1, huge, 0), MUSTER_E_TEXT);
+    assert_int_equal(muster_match_validate(f->m, 7, 1, "\xff", 0), MUSTER_E_TEXT);
+    assert_int_equal(muster_match_validate(f->m, 7, 1, "\xf4\x90\x80\x80", 0), MUSTER_E_TEXT);
+    assert_int_equal(muster_match_validate(f->m, 7, 1, "\xe2\x82", 0), MUSTER_E_TEXT);
+    assert_int_equal(muster_match_validate(f->m, 7, 1, "caf\xc3\xa9 \xf0\x9f\x8e\xae", 0), 0);
     huge[1024] = '\0';
-    assert_int_equal(muster_match_validate(f.m, 7, 1, huge, 0), MUSTER_OK);
-    fake_stop(&f);
+    assert_int_equal(muster_match_validate(f->m, 7, 1, huge, 0), MUSTER_OK);
 }
 
 /* What Muster does not read stays bounded: the connection is given up. */
@@ -301,15 +277,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_handshake_and_heartbeat_bytes),
         cmocka_unit_test(test_ping_is_answered_also_before_the_handshake),
-        cmocka_unit_test(test_every_request_in_bytes),
-        cmocka_unit_test(test_every_answer_in_bytes),
-        cmocka_unit_test(test_frames_arrive_byte_by_byte),
-        cmocka_unit_test(test_an_unknown_command_is_skipped),
+        HOLDING_TEST(test_every_request_in_bytes),
+        HOLDING_TEST(test_every_answer_in_bytes),
+        FAKE_TEST(test_frames_arrive_byte_by_byte),
+        FAKE_TEST(test_an_unknown_command_is_skipped),
         cmocka_unit_test(test_malformed_frames),
         cmocka_unit_test(test_nothing_but_the_greeting_before_the_greeting),
-        cmocka_unit_test(test_an_error_frame_is_the_reason_given),
-        cmocka_unit_test(test_the_largest_text_passes_and_a_larger_does_not),
-        cmocka_unit_test(test_a_players_broken_token_never_reaches_the_wire),
+        FAKE_TEST(test_an_error_frame_is_the_reason_given),
+        FAKE_TEST(test_the_largest_text_passes_and_a_larger_does_not),
+        HOLDING_TEST(test_a_players_broken_token_never_reaches_the_wire),
         cmocka_unit_test(test_a_muster_that_does_not_read_is_dropped),
         cmocka_unit_test(test_damaged_frames),
     };

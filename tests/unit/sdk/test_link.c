@@ -150,84 +150,72 @@ static void test_a_lasting_connection_resets_the_back_off(void **state)
 
 static void test_matches_and_what_is_owed_survive_a_lost_connection(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, "0A 00 04 10 08 00 00 00 00 00 'B' 00 0A 00 04 10 09 00 00 00 00 00 'C' 00");
-    expect(&f, "07 00 05 10 01 08 00 00 00 07 00 05 10 01 09 00 00 00");
-    f.log[0] = '\0';
-    muster_match_validate(f.m, 7, 500, "A", 1);
-    muster_match_end(f.m, 8, 1, 60);
-    muster_server_drain(f.m, true);
-    muster_server_poll(f.m); /* said once, and never answered */
-    fake_cut(&f);
-    told(&f, "disconnected -5 Muster closed the connection\n");
-    assert_int_equal(muster_server_id(f.m), 0);
-    assert_int_equal(muster_server_match_count(f.m), 2);
-    muster_match_ready(f.m, 9); /* and said while Muster is away */
-    muster_match_player_left(f.m, 7, 501);
+    struct fake *f = *state;
+    say(f, "0A 00 04 10 08 00 00 00 00 00 'B' 00 0A 00 04 10 09 00 00 00 00 00 'C' 00");
+    expect(f, "07 00 05 10 01 08 00 00 00 07 00 05 10 01 09 00 00 00");
+    f->log[0] = '\0';
+    muster_match_validate(f->m, 7, 500, "A", 1);
+    muster_match_end(f->m, 8, 1, 60);
+    muster_server_drain(f->m, true);
+    muster_server_poll(f->m); /* said once, and never answered */
+    fake_cut(f);
+    told(f, "disconnected -5 Muster closed the connection\n");
+    assert_int_equal(muster_server_id(f->m), 0);
+    assert_int_equal(muster_server_match_count(f->m), 2);
+    muster_match_ready(f->m, 9); /* and said while Muster is away */
+    muster_match_player_left(f->m, 7, 501);
 
-    accept_peer(&f);
-    expect(&f, HELLO);
-    say(&f, HELLO_YES_3);
-    told(&f, "registered 3\n");
-    expect(&f, "0F 00 0C 10 03 00 00 00 08 00 00 00 01 3C 00 00 00"); /* the end before the list */
-    expect(&f, "0F 00 11 10 03 00 00 00 02 07 00 00 00 09 00 00 00");
-    expect(&f, "12 00 02 10 03 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00");
-    expect(&f, "0C 00 06 10 03 00 00 00 09 00 00 00 'C' 00");
-    expect(&f, "0E 00 0E 10 03 00 00 00 07 00 00 00 F5 01 00 00");
-    expect(&f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
-    expect(&f, "03 00 0F 10 01");
-    expect_nothing(&f);
-    fake_stop(&f);
+    accept_peer(f);
+    expect(f, HELLO);
+    say(f, HELLO_YES_3);
+    told(f, "registered 3\n");
+    expect(f, "0F 00 0C 10 03 00 00 00 08 00 00 00 01 3C 00 00 00"); /* the end before the list */
+    expect(f, "0F 00 11 10 03 00 00 00 02 07 00 00 00 09 00 00 00");
+    expect(f, "12 00 02 10 03 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00");
+    expect(f, "0C 00 06 10 03 00 00 00 09 00 00 00 'C' 00");
+    expect(f, "0E 00 0E 10 03 00 00 00 07 00 00 00 F5 01 00 00");
+    expect(f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
+    expect(f, "03 00 0F 10 01");
+    expect_nothing(f);
 }
 
 static void test_what_was_answered_is_not_said_again(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_ready(f.m, 7);
-    muster_match_validate(f.m, 7, 500, "A", 1);
-    muster_server_drain(f.m, true);
-    muster_server_poll(f.m);
-    say(&f, "07 00 07 10 01 07 00 00 00 0B 00 0B 10 01 07 00 00 00 F4 01 00 00 03 00 10 10 01");
-    muster_match_end(f.m, 7, 0, 0);
-    muster_server_poll(f.m);
-    say(&f, "07 00 0D 10 01 07 00 00 00");
-    f.log[0] = '\0';
-    fake_cut(&f);
-    f.log[0] = '\0';
-    fake_register(&f);
-    expect_nothing(&f);
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_match_ready(f->m, 7);
+    muster_match_validate(f->m, 7, 500, "A", 1);
+    muster_server_drain(f->m, true);
+    muster_server_poll(f->m);
+    say(f, "07 00 07 10 01 07 00 00 00 0B 00 0B 10 01 07 00 00 00 F4 01 00 00 03 00 10 10 01");
+    muster_match_end(f->m, 7, 0, 0);
+    muster_server_poll(f->m);
+    say(f, "07 00 0D 10 01 07 00 00 00");
+    f->log[0] = '\0';
+    fake_cut(f);
+    f->log[0] = '\0';
+    fake_register(f);
+    expect_nothing(f);
 }
 
 static void test_an_unconfirmed_match_outlives_musters_absence(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    later(&f, 9000);
-    fake_cut(&f);
-    f.log[0] = '\0';
-    f.now += 600000;
-    accept_peer(&f);
-    expect(&f, HELLO);
-    say(&f, HELLO_YES_3);
-    told(&f, "registered 3\n");
-    expect(&f, "0B 00 11 10 03 00 00 00 01 07 00 00 00");
+    struct fake *f = *state;
+    later(f, 9000);
+    fake_cut(f);
+    f->log[0] = '\0';
+    f->now += 600000;
+    accept_peer(f);
+    expect(f, HELLO);
+    say(f, HELLO_YES_3);
+    told(f, "registered 3\n");
+    expect(f, "0B 00 11 10 03 00 00 00 01 07 00 00 00");
     for (int s = 0; s < 140; s += 10) {
-        later(&f, 10000);
-        say(&f, "02 00 00 2A");
+        later(f, 10000);
+        say(f, "02 00 00 2A");
     }
-    told(&f, "");
-    later(&f, 10000);
-    told(&f, "cancelled 7 1\n");
-    fake_stop(&f);
+    told(f, "");
+    later(f, 10000);
+    told(f, "cancelled 7 1\n");
 }
 
 static void test_a_server_that_does_not_know_the_list(void **state)
@@ -266,20 +254,17 @@ static void test_no_heartbeats_when_told_so(void **state)
 
 static void test_heartbeats_come_every_ten_seconds(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
+    struct fake *f = *state;
     for (int i = 0; i < 5; i++) {
-        say(&f, "0B 00 03 10 01 00 00 00 00 00 00 00 00");
-        assert_int_equal(muster_server_timeout_ms(f.m), 10000);
-        later(&f, 9999);
-        expect_nothing(&f);
-        assert_int_equal(muster_server_timeout_ms(f.m), 1);
-        f.now++;
-        say(&f, "02 00 01 2A"); /* heard now, so no PING beside it */
-        expect(&f, IDLE_HEARTBEAT);
+        say(f, "0B 00 03 10 01 00 00 00 00 00 00 00 00");
+        assert_int_equal(muster_server_timeout_ms(f->m), 10000);
+        later(f, 9999);
+        expect_nothing(f);
+        assert_int_equal(muster_server_timeout_ms(f->m), 1);
+        f->now++;
+        say(f, "02 00 01 2A"); /* heard now, so no PING beside it */
+        expect(f, IDLE_HEARTBEAT);
     }
-    fake_stop(&f);
 }
 
 /* Muster's clock is 1,000,000 ahead, and the way there takes as long as the way back. */
@@ -332,61 +317,48 @@ static void test_musters_clock_is_measured_and_smoothed(void **state)
 
 static void test_a_heartbeat_refused_means_greeting_again(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    say(&f, "19 00 03 10 00 'Server not registered' 00");
-    told(&f, "disconnected -6 Server not registered\n");
-    f.now += f.retry_ms;
-    fake_register(&f);
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, "19 00 03 10 00 'Server not registered' 00");
+    told(f, "disconnected -6 Server not registered\n");
+    f->now += f->retry_ms;
+    fake_register(f);
 }
 
 static void test_silence_is_asked_after_and_then_given_up(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    later(&f, 10000);
-    expect(&f, IDLE_HEARTBEAT "02 00 00 2A");
-    later(&f, 10000);
-    expect(&f, IDLE_HEARTBEAT);
-    expect_nothing(&f); /* one PING is enough */
-    later(&f, 9999);
-    told(&f, "");
-    later(&f, 1);
-    told(&f, "disconnected -8 Muster does not answer\n");
-    fake_stop(&f);
+    struct fake *f = *state;
+    later(f, 10000);
+    expect(f, IDLE_HEARTBEAT "02 00 00 2A");
+    later(f, 10000);
+    expect(f, IDLE_HEARTBEAT);
+    expect_nothing(f); /* one PING is enough */
+    later(f, 9999);
+    told(f, "");
+    later(f, 1);
+    told(f, "disconnected -8 Muster does not answer\n");
 }
 
 /* A process that was stopped for a minute reads before it judges. */
 static void test_silence_is_judged_after_reading(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    f.now += 60000;
-    say(&f, "02 00 00 2A");
-    told(&f, "");
-    expect(&f, "02 00 01 2A");
-    fake_stop(&f);
+    struct fake *f = *state;
+    f->now += 60000;
+    say(f, "02 00 00 2A");
+    told(f, "");
+    expect(f, "02 00 01 2A");
 }
 
 static void test_the_game_drops_the_connection(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_server_disconnect(f.m);
-    assert_int_equal(muster_server_timeout_ms(f.m), 0);
-    muster_server_poll(f.m);
-    told(&f, "disconnected -10 the game dropped the connection\n");
-    expect_closed(&f);
-    muster_server_disconnect(f.m); /* nothing to drop */
-    assert_int_equal(muster_server_timeout_ms(f.m), f.retry_ms);
-    assert_int_equal(muster_server_match_count(f.m), 1);
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_server_disconnect(f->m);
+    assert_int_equal(muster_server_timeout_ms(f->m), 0);
+    muster_server_poll(f->m);
+    told(f, "disconnected -10 the game dropped the connection\n");
+    expect_closed(f);
+    muster_server_disconnect(f->m); /* nothing to drop */
+    assert_int_equal(muster_server_timeout_ms(f->m), f->retry_ms);
+    assert_int_equal(muster_server_match_count(f->m), 1);
 }
 
 static void test_what_the_loop_waits_for(void **state)
@@ -454,25 +426,21 @@ static void test_a_full_house_of_owed_reports(void **state)
 
 static void test_departures_while_away_are_bounded_and_the_newest_kept(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    fake_cut(&f);
+    struct fake *f = *state;
+    fake_cut(f);
     for (int account = 0; account < MUSTER_MAX_LEFT + 1; account++)
-        assert_int_equal(muster_match_player_left(f.m, 7, account), MUSTER_OK);
-    accept_peer(&f);
-    expect(&f, HELLO);
-    say(&f, HELLO_YES_3);
-    expect(&f, "0B 00 11 10 03 00 00 00 01 07 00 00 00");
-    expect(&f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00");
+        assert_int_equal(muster_match_player_left(f->m, 7, account), MUSTER_OK);
+    accept_peer(f);
+    expect(f, HELLO);
+    say(f, HELLO_YES_3);
+    expect(f, "0B 00 11 10 03 00 00 00 01 07 00 00 00");
+    expect(f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00");
     for (int account = 1; account < MUSTER_MAX_LEFT + 1; account++) {
         char text[64];
         snprintf(text, sizeof(text), "0E 00 0E 10 03 00 00 00 07 00 00 00 %02X 00 00 00", account);
-        expect(&f, text);
+        expect(f, text);
     }
-    expect_nothing(&f);
-    fake_stop(&f);
+    expect_nothing(f);
 }
 
 static void test_ends_while_away_are_bounded(void **state)
@@ -503,16 +471,12 @@ static void test_ends_while_away_are_bounded(void **state)
 
 static void test_freeing_says_what_is_owed(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_end(f.m, 7, 1, 30);
-    muster_server_free(f.m);
-    f.m = NULL;
-    expect(&f, "0F 00 0C 10 03 00 00 00 07 00 00 00 01 1E 00 00 00");
-    expect_closed(&f);
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_match_end(f->m, 7, 1, 30);
+    muster_server_free(f->m);
+    f->m = NULL;
+    expect(f, "0F 00 0C 10 03 00 00 00 07 00 00 00 01 1E 00 00 00");
+    expect_closed(f);
 }
 
 int main(void)
@@ -525,22 +489,22 @@ int main(void)
         cmocka_unit_test(test_nobody_listens),
         cmocka_unit_test(test_back_off_doubles_with_full_jitter),
         cmocka_unit_test(test_a_lasting_connection_resets_the_back_off),
-        cmocka_unit_test(test_matches_and_what_is_owed_survive_a_lost_connection),
-        cmocka_unit_test(test_what_was_answered_is_not_said_again),
-        cmocka_unit_test(test_an_unconfirmed_match_outlives_musters_absence),
+        HOLDING_TEST(test_matches_and_what_is_owed_survive_a_lost_connection),
+        HOLDING_TEST(test_what_was_answered_is_not_said_again),
+        HOLDING_TEST(test_an_unconfirmed_match_outlives_musters_absence),
         cmocka_unit_test(test_a_server_that_does_not_know_the_list),
         cmocka_unit_test(test_no_heartbeats_when_told_so),
-        cmocka_unit_test(test_heartbeats_come_every_ten_seconds),
+        FAKE_TEST(test_heartbeats_come_every_ten_seconds),
         cmocka_unit_test(test_musters_clock_is_measured_and_smoothed),
-        cmocka_unit_test(test_a_heartbeat_refused_means_greeting_again),
-        cmocka_unit_test(test_silence_is_asked_after_and_then_given_up),
-        cmocka_unit_test(test_silence_is_judged_after_reading),
-        cmocka_unit_test(test_the_game_drops_the_connection),
+        FAKE_TEST(test_a_heartbeat_refused_means_greeting_again),
+        FAKE_TEST(test_silence_is_asked_after_and_then_given_up),
+        FAKE_TEST(test_silence_is_judged_after_reading),
+        HOLDING_TEST(test_the_game_drops_the_connection),
         cmocka_unit_test(test_what_the_loop_waits_for),
         cmocka_unit_test(test_a_full_house_of_owed_reports),
-        cmocka_unit_test(test_departures_while_away_are_bounded_and_the_newest_kept),
+        HOLDING_TEST(test_departures_while_away_are_bounded_and_the_newest_kept),
         cmocka_unit_test(test_ends_while_away_are_bounded),
-        cmocka_unit_test(test_freeing_says_what_is_owed),
+        HOLDING_TEST(test_freeing_says_what_is_owed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,166 +10,127 @@
 
 static void test_a_repeated_allocate_asks_the_game_once(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, ALLOCATE_7_A);
-    expect(&f, ALLOCATED_7);
-    told(&f, "");
-    assert_int_equal(muster_server_match_count(f.m), 1);
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, ALLOCATE_7_A);
+    expect(f, ALLOCATED_7);
+    told(f, "");
+    assert_int_equal(muster_server_match_count(f->m), 1);
 }
 
 static void test_another_token_for_a_held_lobby_is_refused(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, ALLOCATE_7_B);
-    expect(&f, REFUSED_7);
-    told(&f, "");
-    say(&f, ALLOCATE_7_A); /* the first is untouched */
-    expect(&f, ALLOCATED_7);
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, ALLOCATE_7_B);
+    expect(f, REFUSED_7);
+    told(f, "");
+    say(f, ALLOCATE_7_A); /* the first is untouched */
+    expect(f, ALLOCATED_7);
 }
 
 static void test_the_game_refuses(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    f.answer = MUSTER_REFUSE;
-    say(&f, ALLOCATE_7_A);
-    expect(&f, REFUSED_7);
-    told(&f, "allocate 7 6 1 A\n");
-    assert_int_equal(muster_server_match_count(f.m), 0);
-    assert_int_equal(muster_match_ready(f.m, 7), MUSTER_E_UNKNOWN_MATCH);
-    fake_stop(&f);
+    struct fake *f = *state;
+    f->answer = MUSTER_REFUSE;
+    say(f, ALLOCATE_7_A);
+    expect(f, REFUSED_7);
+    told(f, "allocate 7 6 1 A\n");
+    assert_int_equal(muster_server_match_count(f->m), 0);
+    assert_int_equal(muster_match_ready(f->m, 7), MUSTER_E_UNKNOWN_MATCH);
 }
 
 static void test_the_game_answers_later(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    f.answer = MUSTER_LATER;
-    say(&f, ALLOCATE_7_A);
-    say(&f, ALLOCATE_7_A);
-    expect_nothing(&f);
-    told(&f, "allocate 7 6 1 A\n");
-    assert_int_equal(muster_server_match_count(f.m), 1);
-    assert_int_equal(muster_match_end(f.m, 7, 0, 0), MUSTER_E_UNKNOWN_MATCH);
-    assert_int_equal(muster_match_answer(f.m, 7, true), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, ALLOCATED_7);
-    assert_int_equal(muster_match_answer(f.m, 7, true), MUSTER_E_UNKNOWN_MATCH);
+    struct fake *f = *state;
+    f->answer = MUSTER_LATER;
+    say(f, ALLOCATE_7_A);
+    say(f, ALLOCATE_7_A);
+    expect_nothing(f);
+    told(f, "allocate 7 6 1 A\n");
+    assert_int_equal(muster_server_match_count(f->m), 1);
+    assert_int_equal(muster_match_end(f->m, 7, 0, 0), MUSTER_E_UNKNOWN_MATCH);
+    assert_int_equal(muster_match_answer(f->m, 7, true), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, ALLOCATED_7);
+    assert_int_equal(muster_match_answer(f->m, 7, true), MUSTER_E_UNKNOWN_MATCH);
 
-    say(&f, "0A 00 04 10 08 00 00 00 06 01 'A' 00");
-    assert_int_equal(muster_match_answer(f.m, 8, false), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, "07 00 05 10 00 08 00 00 00");
-    assert_int_equal(muster_server_match_count(f.m), 1);
-    fake_stop(&f);
+    say(f, "0A 00 04 10 08 00 00 00 06 01 'A' 00");
+    assert_int_equal(muster_match_answer(f->m, 8, false), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, "07 00 05 10 00 08 00 00 00");
+    assert_int_equal(muster_server_match_count(f->m), 1);
 }
 
 static void test_ready_accepts_what_was_still_to_be_answered(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    f.answer = MUSTER_LATER;
-    say(&f, ALLOCATE_7_A);
-    assert_int_equal(muster_match_ready(f.m, 7), MUSTER_OK);
-    muster_server_poll(f.m);
-    expect(&f, ALLOCATED_7 READY_7);
-    fake_stop(&f);
+    struct fake *f = *state;
+    f->answer = MUSTER_LATER;
+    say(f, ALLOCATE_7_A);
+    assert_int_equal(muster_match_ready(f->m, 7), MUSTER_OK);
+    muster_server_poll(f->m);
+    expect(f, ALLOCATED_7 READY_7);
 }
 
 static void test_no_more_matches_than_offered(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    say(&f, "0A 00 04 10 01 00 00 00 00 00 'A' 00 0A 00 04 10 02 00 00 00 00 00 'A' 00"
-            "0A 00 04 10 03 00 00 00 00 00 'A' 00 0A 00 04 10 04 00 00 00 00 00 'A' 00");
-    f.log[0] = '\0';
-    say(&f, "0A 00 04 10 05 00 00 00 00 00 'A' 00");
-    told(&f, "");
-    expect(&f, "07 00 05 10 01 01 00 00 00 07 00 05 10 01 02 00 00 00"
-               "07 00 05 10 01 03 00 00 00 07 00 05 10 01 04 00 00 00"
-               "07 00 05 10 00 05 00 00 00");
-    assert_int_equal(muster_server_match_count(f.m), 4);
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, "0A 00 04 10 01 00 00 00 00 00 'A' 00 0A 00 04 10 02 00 00 00 00 00 'A' 00"
+           "0A 00 04 10 03 00 00 00 00 00 'A' 00 0A 00 04 10 04 00 00 00 00 00 'A' 00");
+    f->log[0] = '\0';
+    say(f, "0A 00 04 10 05 00 00 00 00 00 'A' 00");
+    told(f, "");
+    expect(f, "07 00 05 10 01 01 00 00 00 07 00 05 10 01 02 00 00 00"
+              "07 00 05 10 01 03 00 00 00 07 00 05 10 01 04 00 00 00"
+              "07 00 05 10 00 05 00 00 00");
+    assert_int_equal(muster_server_match_count(f->m), 4);
 }
 
 static void test_cancel_of_a_held_match(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, CANCEL_7("'A'"));
-    expect(&f, CANCELLED_7);
-    told(&f, "cancelled 7 0\n");
-    assert_int_equal(muster_server_match_count(f.m), 0);
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, CANCEL_7("'A'"));
+    expect(f, CANCELLED_7);
+    told(f, "cancelled 7 0\n");
+    assert_int_equal(muster_server_match_count(f->m), 0);
 }
 
 static void test_cancel_of_an_older_attempt_leaves_the_match(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, CANCEL_7("'B'"));
-    expect(&f, CANCELLED_7);
-    told(&f, "");
-    assert_int_equal(muster_server_match_count(f.m), 1);
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, CANCEL_7("'B'"));
+    expect(f, CANCELLED_7);
+    told(f, "");
+    assert_int_equal(muster_server_match_count(f->m), 1);
 }
 
 static void test_cancel_without_a_token_takes_whatever_is_held(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, "07 00 08 10 07 00 00 00 00");
-    expect(&f, CANCELLED_7);
-    told(&f, "cancelled 7 0\n");
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, "07 00 08 10 07 00 00 00 00");
+    expect(f, CANCELLED_7);
+    told(f, "cancelled 7 0\n");
 }
 
 static void test_cancel_of_an_unknown_match_is_acknowledged(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    say(&f, CANCEL_7("'A'"));
-    expect(&f, CANCELLED_7);
-    told(&f, "");
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, CANCEL_7("'A'"));
+    expect(f, CANCELLED_7);
+    told(f, "");
 }
 
 static void test_an_unconfirmed_match_is_given_up_and_muster_told(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
+    struct fake *f = *state;
     for (int s = 0; s < 149; s += 10) { /* Muster stays in sight */
-        say(&f, "02 00 00 2A");
-        later(&f, s + 10 < 149 ? 10000 : 9999);
+        say(f, "02 00 00 2A");
+        later(f, s + 10 < 149 ? 10000 : 9999);
     }
-    told(&f, "");
-    later(&f, 1);
-    told(&f, "cancelled 7 1\n");
-    assert_int_equal(muster_server_match_count(f.m), 0);
-    say(&f, ENDED_7_YES);
-    told(&f, "ended 7 1 \n");
-    fake_stop(&f);
+    told(f, "");
+    later(f, 1);
+    told(f, "cancelled 7 1\n");
+    assert_int_equal(muster_server_match_count(f->m), 0);
+    say(f, ENDED_7_YES);
+    told(f, "ended 7 1 \n");
 }
 
 static void start_expiring_soon(struct fake *f)
@@ -244,147 +205,120 @@ static void test_an_unanswered_later_is_given_up_too(void **state)
 
 static void test_ready_and_ended_are_repeated_until_answered(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_ready(f.m, 7);
-    muster_server_poll(f.m);
-    expect(&f, READY_7);
-    say(&f, "16 00 07 10 00 07 00 00 00 'Internal error' 00"); /* Muster cannot write just now */
-    told(&f, "");
-    say(&f, "02 00 00 2A");
-    expect(&f, "02 00 01 2A");
-    later(&f, 9999);
-    expect_nothing(&f);
-    later(&f, 1);
-    expect(&f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00"
-               "02 00 00 2A" READY_7);
-    say(&f, READY_7_YES);
-    told(&f, "ready 7 1 \n");
+    struct fake *f = *state;
+    muster_match_ready(f->m, 7);
+    muster_server_poll(f->m);
+    expect(f, READY_7);
+    say(f, "16 00 07 10 00 07 00 00 00 'Internal error' 00"); /* Muster cannot write just now */
+    told(f, "");
+    say(f, "02 00 00 2A");
+    expect(f, "02 00 01 2A");
+    later(f, 9999);
+    expect_nothing(f);
+    later(f, 1);
+    expect(f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00"
+              "02 00 00 2A" READY_7);
+    say(f, READY_7_YES);
+    told(f, "ready 7 1 \n");
 
-    muster_match_end(f.m, 7, 0, 0);
-    muster_server_poll(f.m);
-    expect(&f, ENDED_7_UNPLAYED);
-    say(&f, "16 00 0D 10 00 07 00 00 00 'Internal error' 00");
-    later(&f, 10000);
-    expect(&f, IDLE_HEARTBEAT "02 00 00 2A" ENDED_7_UNPLAYED);
-    say(&f, ENDED_7_YES);
-    told(&f, "ended 7 1 \n");
-    fake_stop(&f);
+    muster_match_end(f->m, 7, 0, 0);
+    muster_server_poll(f->m);
+    expect(f, ENDED_7_UNPLAYED);
+    say(f, "16 00 0D 10 00 07 00 00 00 'Internal error' 00");
+    later(f, 10000);
+    expect(f, IDLE_HEARTBEAT "02 00 00 2A" ENDED_7_UNPLAYED);
+    say(f, ENDED_7_YES);
+    told(f, "ended 7 1 \n");
 }
 
 static void test_a_new_match_under_an_ending_number(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_end(f.m, 7, 0, 0);
-    muster_server_poll(f.m);
-    expect(&f, ENDED_7_UNPLAYED);
-    say(&f, ALLOCATE_7_A); /* the same one again is over */
-    expect(&f, REFUSED_7);
-    say(&f, ALLOCATE_7_B); /* another is another */
-    expect(&f, ALLOCATED_7);
-    told(&f, "allocate 7 6 1 B\n");
-    later(&f, 10000); /* the old end is not repeated into the new match */
-    expect(&f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00"
-               "02 00 00 2A");
-    expect_nothing(&f);
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_match_end(f->m, 7, 0, 0);
+    muster_server_poll(f->m);
+    expect(f, ENDED_7_UNPLAYED);
+    say(f, ALLOCATE_7_A); /* the same one again is over */
+    expect(f, REFUSED_7);
+    say(f, ALLOCATE_7_B); /* another is another */
+    expect(f, ALLOCATED_7);
+    told(f, "allocate 7 6 1 B\n");
+    later(f, 10000); /* the old end is not repeated into the new match */
+    expect(f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00"
+              "02 00 00 2A");
+    expect_nothing(f);
 }
 
 static void test_one_account_is_asked_for_one_token_at_a_time(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_validate(f.m, 7, 500, "X", 1); /* somebody who guesses */
-    muster_match_validate(f.m, 7, 500, "A", 2);
-    muster_match_validate(f.m, 7, 501, "A", 3);
-    muster_server_poll(f.m);
-    expect(&f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'X' 00");
-    expect(&f, "0C 00 0A 10 07 00 00 00 F5 01 00 00 'A' 00");
-    expect_nothing(&f);
-    say(&f, "1F 00 0B 10 00 07 00 00 00 F4 01 00 00 'Invalid match token' 00");
-    expect(&f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
-    say(&f, "0B 00 0B 10 01 07 00 00 00 F5 01 00 00 0B 00 0B 10 01 07 00 00 00 F4 01 00 00");
-    told(&f, "validated 7 500 1 0 Invalid match token\nvalidated 7 501 3 1 \n"
-             "validated 7 500 2 1 \n");
-    say(&f, "0B 00 0B 10 01 07 00 00 00 F4 01 00 00"); /* nobody asked */
-    told(&f, "");
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_match_validate(f->m, 7, 500, "X", 1); /* somebody who guesses */
+    muster_match_validate(f->m, 7, 500, "A", 2);
+    muster_match_validate(f->m, 7, 501, "A", 3);
+    muster_server_poll(f->m);
+    expect(f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'X' 00");
+    expect(f, "0C 00 0A 10 07 00 00 00 F5 01 00 00 'A' 00");
+    expect_nothing(f);
+    say(f, "1F 00 0B 10 00 07 00 00 00 F4 01 00 00 'Invalid match token' 00");
+    expect(f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
+    say(f, "0B 00 0B 10 01 07 00 00 00 F5 01 00 00 0B 00 0B 10 01 07 00 00 00 F4 01 00 00");
+    told(f, "validated 7 500 1 0 Invalid match token\nvalidated 7 501 3 1 \n"
+            "validated 7 500 2 1 \n");
+    say(f, "0B 00 0B 10 01 07 00 00 00 F4 01 00 00"); /* nobody asked */
+    told(f, "");
 }
 
 static void test_a_yes_for_a_match_that_is_gone_is_a_no(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    muster_match_validate(f.m, 7, 500, "A", 1);
-    muster_server_poll(f.m);
-    say(&f, CANCEL_7("'A'") "0B 00 0B 10 01 07 00 00 00 F4 01 00 00");
-    told(&f, "cancelled 7 0\nvalidated 7 500 1 0 Match not found\n");
-    fake_stop(&f);
+    struct fake *f = *state;
+    muster_match_validate(f->m, 7, 500, "A", 1);
+    muster_server_poll(f->m);
+    say(f, CANCEL_7("'A'") "0B 00 0B 10 01 07 00 00 00 F4 01 00 00");
+    told(f, "cancelled 7 0\nvalidated 7 500 1 0 Match not found\n");
 }
 
 static void test_validations_are_bounded(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
+    struct fake *f = *state;
     for (int i = 0; i < MUSTER_MAX_VALIDATIONS; i++)
-        assert_int_equal(muster_match_validate(f.m, 7, i, "A", 1), MUSTER_OK);
-    assert_int_equal(muster_match_validate(f.m, 7, 9999, "A", 1), MUSTER_E_FULL);
-    muster_server_poll(f.m);
-    say(&f, "0B 00 0B 10 01 07 00 00 00 05 00 00 00");
-    assert_int_equal(muster_match_validate(f.m, 7, 9999, "A", 1), MUSTER_OK);
-    fake_stop(&f);
+        assert_int_equal(muster_match_validate(f->m, 7, i, "A", 1), MUSTER_OK);
+    assert_int_equal(muster_match_validate(f->m, 7, 9999, "A", 1), MUSTER_E_FULL);
+    muster_server_poll(f->m);
+    say(f, "0B 00 0B 10 01 07 00 00 00 05 00 00 00");
+    assert_int_equal(muster_match_validate(f->m, 7, 9999, "A", 1), MUSTER_OK);
 }
 
 static void test_drain_both_ways(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    say(&f, "03 00 0F 10 01");
-    expect(&f, "03 00 10 10 01");
-    told(&f, "drain 1\n");
-    say(&f, "03 00 0F 10 00");
-    expect(&f, "03 00 10 10 00");
-    told(&f, "drain 0\n");
+    struct fake *f = *state;
+    say(f, "03 00 0F 10 01");
+    expect(f, "03 00 10 10 01");
+    told(f, "drain 1\n");
+    say(f, "03 00 0F 10 00");
+    expect(f, "03 00 10 10 00");
+    told(f, "drain 0\n");
 
-    assert_true(muster_server_drain_acknowledged(f.m));
-    muster_server_drain(f.m, true);
-    assert_false(muster_server_drain_acknowledged(f.m));
-    muster_server_poll(f.m);
-    expect(&f, "03 00 0F 10 01");
-    say(&f, "03 00 10 10 00"); /* an older one's */
-    assert_false(muster_server_drain_acknowledged(f.m));
-    say(&f, "03 00 10 10 01");
-    assert_true(muster_server_drain_acknowledged(f.m));
-    fake_stop(&f);
+    assert_true(muster_server_drain_acknowledged(f->m));
+    muster_server_drain(f->m, true);
+    assert_false(muster_server_drain_acknowledged(f->m));
+    muster_server_poll(f->m);
+    expect(f, "03 00 0F 10 01");
+    say(f, "03 00 10 10 00"); /* an older one's */
+    assert_false(muster_server_drain_acknowledged(f->m));
+    say(f, "03 00 10 10 01");
+    assert_true(muster_server_drain_acknowledged(f->m));
 }
 
 static void test_the_reported_count_follows_unless_overridden(void **state)
 {
-    (void)state;
-    struct fake f;
-    fake_start(&f);
-    fake_hold_7(&f);
-    say(&f, "02 00 01 2A");
-    later(&f, 10000);
-    expect(&f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00");
-    muster_server_set_match_count(f.m, 99);
-    muster_server_set_load(f.m, -5.0f, 400.0f);
-    later(&f, 10000);
-    expect(&f, "02 00 00 2A");
-    expect(&f, "12 00 02 10 03 00 00 00 63 00 00 00 00 00 00 00 00 00 C8 42");
-    fake_stop(&f);
+    struct fake *f = *state;
+    say(f, "02 00 01 2A");
+    later(f, 10000);
+    expect(f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00");
+    muster_server_set_match_count(f->m, 99);
+    muster_server_set_load(f->m, -5.0f, 400.0f);
+    later(f, 10000);
+    expect(f, "02 00 00 2A");
+    expect(f, "12 00 02 10 03 00 00 00 63 00 00 00 00 00 00 00 00 00 C8 42");
 }
 
 /* A list of one byte's count that left some out would end the others at Muster. */
@@ -421,28 +355,28 @@ static void test_more_matches_than_a_list_can_name_are_not_listed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_repeated_allocate_asks_the_game_once),
-        cmocka_unit_test(test_another_token_for_a_held_lobby_is_refused),
-        cmocka_unit_test(test_the_game_refuses),
-        cmocka_unit_test(test_the_game_answers_later),
-        cmocka_unit_test(test_ready_accepts_what_was_still_to_be_answered),
-        cmocka_unit_test(test_no_more_matches_than_offered),
-        cmocka_unit_test(test_cancel_of_a_held_match),
-        cmocka_unit_test(test_cancel_of_an_older_attempt_leaves_the_match),
-        cmocka_unit_test(test_cancel_without_a_token_takes_whatever_is_held),
-        cmocka_unit_test(test_cancel_of_an_unknown_match_is_acknowledged),
-        cmocka_unit_test(test_an_unconfirmed_match_is_given_up_and_muster_told),
+        HOLDING_TEST(test_a_repeated_allocate_asks_the_game_once),
+        HOLDING_TEST(test_another_token_for_a_held_lobby_is_refused),
+        FAKE_TEST(test_the_game_refuses),
+        FAKE_TEST(test_the_game_answers_later),
+        FAKE_TEST(test_ready_accepts_what_was_still_to_be_answered),
+        FAKE_TEST(test_no_more_matches_than_offered),
+        HOLDING_TEST(test_cancel_of_a_held_match),
+        HOLDING_TEST(test_cancel_of_an_older_attempt_leaves_the_match),
+        HOLDING_TEST(test_cancel_without_a_token_takes_whatever_is_held),
+        FAKE_TEST(test_cancel_of_an_unknown_match_is_acknowledged),
+        HOLDING_TEST(test_an_unconfirmed_match_is_given_up_and_muster_told),
         cmocka_unit_test(test_ready_answered_yes_confirms),
         cmocka_unit_test(test_ready_refused_does_not_confirm),
         cmocka_unit_test(test_an_admitted_player_confirms),
         cmocka_unit_test(test_an_unanswered_later_is_given_up_too),
-        cmocka_unit_test(test_ready_and_ended_are_repeated_until_answered),
-        cmocka_unit_test(test_a_new_match_under_an_ending_number),
-        cmocka_unit_test(test_one_account_is_asked_for_one_token_at_a_time),
-        cmocka_unit_test(test_a_yes_for_a_match_that_is_gone_is_a_no),
-        cmocka_unit_test(test_validations_are_bounded),
-        cmocka_unit_test(test_drain_both_ways),
-        cmocka_unit_test(test_the_reported_count_follows_unless_overridden),
+        HOLDING_TEST(test_ready_and_ended_are_repeated_until_answered),
+        HOLDING_TEST(test_a_new_match_under_an_ending_number),
+        HOLDING_TEST(test_one_account_is_asked_for_one_token_at_a_time),
+        HOLDING_TEST(test_a_yes_for_a_match_that_is_gone_is_a_no),
+        HOLDING_TEST(test_validations_are_bounded),
+        FAKE_TEST(test_drain_both_ways),
+        HOLDING_TEST(test_the_reported_count_follows_unless_overridden),
         cmocka_unit_test(test_more_matches_than_a_list_can_name_are_not_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
