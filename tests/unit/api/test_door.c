@@ -6,7 +6,7 @@
 #include "api/door.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "lib/unit.h"
+#include "lib/loop.h"
 #include "store/store.h"
 #include "wire/put.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SERVER_DOOR = 0, MANAGER_DOOR = 1, EU = 2, DEADLINE_MS = 10000 };
+enum { SERVER_DOOR = 0, MANAGER_DOOR = 1, EU = 2 };
 
 struct world {
     struct loop loop;
@@ -117,15 +117,6 @@ static int teardown(void **state)
     return 0;
 }
 
-#define RUN_UNTIL(w_, condition_)                                                                  \
-    do {                                                                                           \
-        int64_t deadline_ = clock_monotonic_ms() + DEADLINE_MS;                                    \
-        while (!(condition_)) {                                                                    \
-            assert_true(clock_monotonic_ms() < deadline_);                                         \
-            uv_run(&(w_)->loop.uv, UV_RUN_ONCE);                                                   \
-        }                                                                                          \
-    } while (0)
-
 /* Some turns in which nothing should happen: what is on its way over loopback has then arrived. */
 static void settle(struct world *w)
 {
@@ -135,13 +126,8 @@ static void settle(struct world *w)
 
 static struct peer dial(struct world *w, int door)
 {
-    char text[ADDRESS_MAX];
-    union address to;
-    listener_address(w->doors.all[door].listener, text);
-    assert_true(address_parse("127.0.0.1", (uint16_t)atoi(strrchr(text, ':') + 1), &to));
-    struct peer p = {.world = w, .fd = socket(AF_INET, SOCK_STREAM, 0)};
-    assert_int_equal(connect(p.fd, &to.any, sizeof(to.v4)), 0);
     conn_id before = w->doors.last_id;
+    struct peer p = {.world = w, .fd = listener_dial(w->doors.all[door].listener)};
     RUN_UNTIL(w, w->doors.last_id > before);
     return p;
 }

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "lib/unit.h"
+#include "lib/loop.h"
 #include "net/listener.h"
 #include "net/loop.h"
 #include "net/stream.h"
@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { RECORD = 4, PEERS_MAX = 64, DEADLINE_MS = 10000 };
+enum { RECORD = 4, PEERS_MAX = 64 };
 
 /* The server's side of one connection: takes records of four bytes, as a door takes frames. */
 struct peer {
@@ -137,38 +137,11 @@ static int teardown(void **state)
     return 0;
 }
 
-#define RUN_UNTIL(w_, condition_)                                                                  \
-    do {                                                                                           \
-        int64_t deadline_ = clock_monotonic_ms() + DEADLINE_MS;                                    \
-        while (!(condition_)) {                                                                    \
-            assert_true(clock_monotonic_ms() < deadline_);                                         \
-            uv_run(&(w_)->loop.uv, UV_RUN_ONCE);                                                   \
-        }                                                                                          \
-    } while (0)
-
-static uint16_t port_of(const struct world *w)
-{
-    char text[ADDRESS_MAX];
-    listener_address(w->listener, text);
-    return (uint16_t)atoi(strrchr(text, ':') + 1);
-}
-
-static int dial(struct world *w)
-{
-    union address to;
-    assert_true(address_parse("127.0.0.1", port_of(w), &to));
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    assert_int_equal(connect(fd, &to.any, sizeof(to.v4)), 0);
-    return fd;
-}
-
 /* A connected pair: the socket, and the stream on the other side. */
 static struct peer *meet(struct world *w, int *ret_fd)
 {
     size_t before = w->n_peers;
-    *ret_fd = dial(w);
+    *ret_fd = listener_dial(w->listener);
     RUN_UNTIL(w, w->n_peers > before);
     return &w->peers[before];
 }
@@ -192,7 +165,7 @@ static void test_port_zero_picks_one(void **state)
     struct world *w = *state;
     char text[ADDRESS_MAX];
     assert_int_equal(strncmp(listener_address(w->listener, text), "127.0.0.1:", 10), 0);
-    assert_true(port_of(w) > 0);
+    assert_true(listener_port(w->listener) > 0);
 }
 
 static void test_address_in_use_is_said(void **state)
@@ -200,7 +173,8 @@ static void test_address_in_use_is_said(void **state)
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
-    int err = listener_start(&w->loop, "127.0.0.1", port_of(w), on_accepted, w, &second, &why);
+    int err = listener_start(&w->loop, "127.0.0.1", listener_port(w->listener), on_accepted, w,
+                             &second, &why);
     assert_int_equal(err, ERR_IO);
     assert_null(second);
     assert_string_equal(why, "address already in use");
@@ -501,7 +475,7 @@ static void check_two_fit(struct world *w)
     int first, second;
     struct peer *p = meet(w, &first);
     meet(w, &second);
-    int third = dial(w);
+    int third = listener_dial(w->listener);
     char byte;
     RUN_UNTIL(w, hear(third, &byte, 1) < 0);
     assert_int_equal(w->n_peers, 2);
@@ -546,7 +520,7 @@ static void test_calm_without_descriptors(void **state)
     char byte;
     struct peer *p = meet(w, &kept);
     for (int i = 0; i < 20; i++)
-        waiting[i] = dial(w); /* the kernel has accepted them, we have not */
+        waiting[i] = listener_dial(w->listener); /* the kernel has accepted them, we have not */
     struct rlimit before = no_more_descriptors();
     for (int i = 0; i < 20; i++)
         RUN_UNTIL(w, hear(waiting[i], &byte, 1) < 0); /* turned away, not left waiting */
