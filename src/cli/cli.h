@@ -13,6 +13,9 @@ struct command {
 /* Finds the verb, answers --help and --version, suggests the nearest verb for a wrong word. */
 int cli_main(int argc, char **argv);
 
+/* How this binary was called ("build/muster"), for commands that are to be typed. */
+extern const char *cli_program;
+
 int serve_run(int argc, char **argv);
 int game_server_run(int argc, char **argv);
 int allocate_run(int argc, char **argv);

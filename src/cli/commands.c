@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *cli_program = "muster";
+
 static const struct command commands[] = {
     {"serve", serve_run, "run Muster", serve_usage},
     {"dev", dev_run, "run Muster with demo game servers and a demo chat server", dev_usage},
@@ -94,6 +96,8 @@ static int run(const struct command *c, int argc, char **argv)
 
 int cli_main(int argc, char **argv)
 {
+    if (argc > 0)
+        cli_program = argv[0];
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

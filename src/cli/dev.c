@@ -31,6 +31,7 @@ const char dev_usage[] =
     "\n"
     "  --data DIR    where Muster keeps what it knows (./data)\n"
     "  --any-port    free ports instead of 11032 and 11033\n"
+    "  --game-port N the game servers' ports are the first free ones from here (22001)\n"
     "  --seconds N   stops by itself after N seconds\n"
     "\n"
     "Exit: 0 stopped, 1 Muster ended by itself or did not start, 2 wrong usage.\n";
@@ -46,6 +47,7 @@ enum {
     END_MS = 10000,
     SERVER_PORT = 11032,
     MANAGER_PORT = 11033,
+    GAME_PORT = 22001, /* of the first game server; below those the system gives away */
 };
 
 struct child {
@@ -61,6 +63,7 @@ struct dev {
     const char *data;
     int64_t seconds;
     bool any_port;
+    int64_t game_port;
     int stop;
     int64_t stop_at_ms;
     char server[64]; /* addresses, once Muster has said them */
@@ -219,17 +222,23 @@ static bool serve_runs(const struct dev *d)
     return d->children[SERVE].pid != 0;
 }
 
-/* The ordinary port where it is free, so that commands need no address; otherwise any. */
-static int free_port(const struct dev *d, uint16_t port)
+static bool port_is_free(int64_t port)
 {
-    struct sockaddr_in a = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     bool is_free = bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0;
     close(fd);
-    return is_free && !d->any_port ? port : 0;
+    return is_free;
+}
+
+/* The ordinary port where it is free, so that commands need no address; otherwise any. */
+static int door_port(const struct dev *d, int port)
+{
+    return !d->any_port && port_is_free(port) ? port : 0;
 }
 
 enum start { STARTED, START_STOPPED, START_FAILED };
@@ -238,8 +247,8 @@ static enum start start_serve(struct dev *d)
 {
     char server_port[8];
     char manager_port[8];
-    snprintf(server_port, sizeof(server_port), "%d", free_port(d, SERVER_PORT));
-    snprintf(manager_port, sizeof(manager_port), "%d", free_port(d, MANAGER_PORT));
+    snprintf(server_port, sizeof(server_port), "%d", door_port(d, SERVER_PORT));
+    snprintf(manager_port, sizeof(manager_port), "%d", door_port(d, MANAGER_PORT));
     /* The course of things is told by those it happens to; Muster adds what is out of order. */
     const char *args[] = {
         "serve",     "--dev",          "--data",     d->data,       "--server-port",
@@ -258,16 +267,23 @@ static enum start start_serve(struct dev *d)
     return START_FAILED;
 }
 
-/* Two servers in each of three regions, all registered before anybody asks for a match. */
+/* Two servers in each of three regions, all registered before anybody asks for a match. Muster
+ * knows a server by its address, so each start uses the same ports: the servers of the last one
+ * come back instead of staying Offline beside six new ones. */
 static enum start start_games(struct dev *d)
 {
     static const char *const regions[] = {"EU", "USE", "SG"};
+    int64_t port = d->game_port;
     for (int i = 0; i < GAMES; i++) {
-        char name[24];
+        char name[24], port_text[24];
+        while (port < UINT16_MAX && !port_is_free(port))
+            port++;
         snprintf(name, sizeof(name), "game-server %s", regions[i / 2]);
-        const char *args[] = {"game-server", "--region",      regions[i / 2], "--max",
-                              "4",           "--server",      d->server,      "--match-seconds",
-                              "12",          "--ready-delay", "100",          NULL};
+        snprintf(port_text, sizeof(port_text), "%" PRId64, port++);
+        const char *args[] = {
+            "game-server", "--region",      regions[i / 2], "--max",   "4",
+            "--server",    d->server,       "--port",       port_text, "--match-seconds",
+            "12",          "--ready-delay", "100",          NULL};
         if (!spawn(&d->children[1 + i], name, "", args))
             return START_FAILED;
     }
@@ -295,6 +311,7 @@ static bool start_chat(struct dev *d)
     return spawn(&d->children[CHAT], "chat", "chat: ", args);
 }
 
+/* The lobby number differs from start to start: each is good for one match. */
 static void print_hints(const struct dev *d)
 {
     printf(
@@ -302,15 +319,17 @@ static void print_hints(const struct dev *d)
         "Muster runs with six game servers (two in each of EU, USE and SG) and a chat server that\n"
         "asks for a match every second. Try in another terminal:\n"
         "\n"
-        "  muster allocate --lobby 4242 --region EU --manager %s\n"
-        "      asks for a match; asked again while it is played: same server, same token\n"
+        "  %s allocate --lobby %" PRId64 " --region EU --manager %s\n"
+        "      asks for a match; asked again while it is played, here 5 to 19 s: same server, "
+        "same\n"
+        "      token; afterwards the number is used up, so take another\n"
         "  kill -9 %d\n"
         "      one of the two EU servers dies: new matches go to the other at once, and after\n"
         "      30 s without a heartbeat the dead one's matches are reported lost\n"
-        "  allocate --lobby 4243 as above, then ctrl-c here, start again, and repeat it\n"
-        "      same server, same token: the match was on disk before you saw the answer\n"
+        "  ctrl-c here, then start again\n"
+        "      the game servers get their old numbers back: what Muster knows is on disk\n"
         "\n",
-        d->manager, d->children[1].pid);
+        cli_program, 1000 + clock_wall_ms() / 1000 % 900000, d->manager, d->children[1].pid);
     fflush(stdout);
 }
 
@@ -376,10 +395,11 @@ static int run(struct dev *d)
 
 int dev_run(int argc, char **argv)
 {
-    static struct dev d = {.data = "data"};
+    static struct dev d = {.data = "data", .game_port = GAME_PORT};
     const struct arg table[] = {
         {"--data", ARG_TEXT, &d.data, 0, 0},
         {"--any-port", ARG_FLAG, &d.any_port, 0, 0},
+        {"--game-port", ARG_NUMBER, &d.game_port, 1024, UINT16_MAX - GAMES},
         {"--seconds", ARG_NUMBER, &d.seconds, 1, 1000000},
         {0},
     };

@@ -359,11 +359,12 @@ static void run(struct game *g, int stop)
     }
 }
 
-/* Holds a port for the players who will never come, so that two servers on one machine differ. */
+/* Holds the port of the players who will never come, so that two servers on one machine differ; 0
+ * becomes a free one. That somebody else has it already is no reason not to run. */
 static int hold_port(const char *ip, int64_t *port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET};
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
     if (inet_pton(AF_INET, ip, &a.sin_addr) != 1)
         a.sin_addr.s_addr = htonl(INADDR_ANY);
     socklen_t len = sizeof(a);
@@ -371,7 +372,7 @@ static int hold_port(const char *ip, int64_t *port)
         a.sin_addr.s_addr = htonl(INADDR_ANY); /* an address of some other machine */
         (void)bind(fd, (struct sockaddr *)&a, len);
     }
-    if (getsockname(fd, (struct sockaddr *)&a, &len) == 0)
+    if (*port == 0 && getsockname(fd, (struct sockaddr *)&a, &len) == 0)
         *port = ntohs(a.sin_port);
     return fd;
 }
@@ -454,7 +455,7 @@ int game_server_run(int argc, char **argv)
         return EXIT_USAGE;
     g.region = args_region(g.set.region);
     srand48((long)getpid() ^ (long)clock_wall_ms());
-    int held = g.set.port ? -1 : hold_port(g.set.ip, &g.set.port);
+    int held = hold_port(g.set.ip, &g.set.port);
     int code = start(&g);
     if (code == EXIT_DONE) {
         int stop = stop_open();

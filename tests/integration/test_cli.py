@@ -375,3 +375,16 @@ def test_dev_shows_allocations_and_ends_by_itself(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     assert 3.5 <= time.monotonic() - began_s <= 15
     assert "allocat" in result.stdout.lower() or "placed" in result.stdout.lower(), result.stdout
+
+
+def test_dev_started_again_has_the_same_six_servers(tmp_path):
+    """Its game servers come back to their places instead of adding six at each start."""
+    of_its_own = ["--data", tmp_path / "data", "--any-port", "--game-port", "23001"]
+    starts = [run("dev", *of_its_own, "--seconds", "2").stdout for _ in range(2)]
+    servers = [set(re.findall(r"game-server (\d+ \w+): registered", text)) for text in starts]
+    assert len(servers[0]) == 6 and servers[0] == servers[1]
+
+
+def test_dev_hints_name_the_binary_that_runs(tmp_path):
+    result = run("dev", "--data", tmp_path / "data", "--any-port", "--seconds", "2")
+    assert f"  {binary()} allocate --lobby" in result.stdout
