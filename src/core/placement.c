@@ -31,12 +31,12 @@ static bool was_tried(const struct ticket *ticket, const struct server *server)
 }
 
 /* One lobby id stands for one match on a server, whoever owns it: an ACK carries nothing else. That
- * includes a cancelled attempt until its server has said that it is gone. */
+ * includes a cancelled attempt until no answer to it can be under way (session_blocks). */
 static bool is_candidate(const struct core *core, const struct ticket *ticket,
                          const struct server *server)
 {
     int32_t lobby = ticket->row.lobby;
-    return !was_tried(ticket, server) && !session_here(core, server, lobby) &&
+    return !was_tried(ticket, server) && !session_blocks(core, server, lobby, ticket->chat) &&
            !server_has_stranger(server, lobby);
 }
 

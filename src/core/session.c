@@ -121,6 +121,8 @@ static void tell_server(struct core *core, struct session *session, enum effect_
     e->game_mode = session->row.game_mode;
     e->token = text_keep(core, token_of(core, &session->row, token));
     session->told = server->conn;
+    if (kind == EFFECT_ALLOCATE)
+        session->unanswered++;
 }
 
 void session_settle(struct core *core, struct session *session)
@@ -395,6 +397,7 @@ void session_let_go(struct core *core, struct session *session)
 void session_untold(struct core *core, struct session *session)
 {
     session->told = 0;
+    session->unanswered = 0;
     recount(core, session);
 }
 
@@ -410,6 +413,23 @@ struct session *session_here(const struct core *core, const struct server *serve
             return session;
     }
     return NULL;
+}
+
+/* A cancelled match of the same owner does not, when its server had acknowledged it (so no other
+ * ACK of it is under way) and was told to let go on this connection (so that arrives first). */
+bool session_blocks(const struct core *core, const struct server *server, int32_t lobby,
+                    const struct chat_server *owner)
+{
+    struct chain_link *n =
+        chain_first(&core->sessions_here, map_pair((int32_t)server->row.id, lobby));
+    for (; n; n = n->next) {
+        const struct session *session = container_of(n, struct session, here);
+        bool letting_go = session->row.state == SESSION_CANCELLING && session->chat == owner &&
+                          session->unanswered == 0 && session->told == server->conn;
+        if (session->row.state != SESSION_ENDED && !letting_go)
+            return true;
+    }
+    return false;
 }
 
 struct session *session_ended_here(const struct core *core, const struct server *server,
@@ -441,9 +461,19 @@ static void late_ack(struct core *core, struct server *server, struct session *s
     cancel->lobby = lobby;
 }
 
+/* A no proves that nothing is held there, so beyond the CANCEL that goes out with it nothing is
+ * owed and the lobby id is free. */
+static void refused(struct core *core, struct session *session)
+{
+    session_failed(core, session, TRY_REFUSED);
+    session_let_go(core, session);
+}
+
 void session_ack(struct core *core, struct server *server, bool success, int32_t lobby)
 {
     struct session *session = session_here(core, server, lobby);
+    if (session && session->unanswered > 0)
+        session->unanswered--;
     if (!session || session->row.state == SESSION_CANCELLING) {
         if (PLANTED(late_ack_accepted) && session && success)
             open_it(core, session);
@@ -455,7 +485,7 @@ void session_ack(struct core *core, struct server *server, bool success, int32_t
     if (session->row.state != SESSION_OPENING || session->told != server->conn)
         return;
     if (!success) {
-        session_failed(core, session, TRY_REFUSED);
+        refused(core, session);
         return;
     }
     bool wait_for_ready =
@@ -469,10 +499,26 @@ void session_ack(struct core *core, struct server *server, bool success, int32_t
     }
 }
 
+/* The one being cancelled that was told so first: a newer one of the same id may stand before it.
+ */
+static struct session *cancelling_here(const struct core *core, const struct server *server,
+                                       int32_t lobby)
+{
+    struct session *oldest = NULL;
+    struct chain_link *n =
+        chain_first(&core->sessions_here, map_pair((int32_t)server->row.id, lobby));
+    for (; n; n = n->next) {
+        struct session *session = container_of(n, struct session, here);
+        if (session->row.state == SESSION_CANCELLING && session->told == server->conn)
+            oldest = session;
+    }
+    return oldest;
+}
+
 void session_cancel_ack(struct core *core, struct server *server, int32_t lobby)
 {
-    struct session *session = session_here(core, server, lobby);
-    if (!session || session->row.state != SESSION_CANCELLING || session->told != server->conn)
+    struct session *session = cancelling_here(core, server, lobby);
+    if (!session)
         return;
     if (server->reported > 0)
         server->reported--; /* newer evidence than its last heartbeat */

@@ -47,8 +47,9 @@ struct session {
     struct row_session row;
     struct server *server;
     struct chat_server *chat;
-    conn_id told;   /* the connection its ALLOCATE or CANCEL was given to; 0 = owed */
-    int8_t counted; /* which of the server's counters it is in, see session.c */
+    conn_id told;       /* the connection its ALLOCATE or CANCEL was given to; 0 = owed */
+    int32_t unanswered; /* ALLOCATEs given to that connection that have had no ACK */
+    int8_t counted;     /* which of the server's counters it is in, see session.c */
     int8_t
         events_sent; /* owed events that were sent and are struck off when their batch has left */
     int8_t events_tried;  /* owed events that somebody may have heard, on whatever connection */
@@ -112,6 +113,10 @@ struct session *session_here(const struct core *core, const struct server *serve
 struct session *session_ended_here(const struct core *core, const struct server *server,
                                    int32_t lobby);
 bool session_is_live(const struct session *session);
+
+/* True when that server cannot be given that lobby id for that owner now. */
+bool session_blocks(const struct core *core, const struct server *server, int32_t lobby,
+                    const struct chat_server *owner);
 
 /* However long we were away or could not store anything, a server has its time to come back before
  * what waits for it is given up. */

@@ -145,6 +145,53 @@ static void equal_lobby_of_another_chat_server_is_another_match(void **state)
     assert_int_equal(answered(f, EFFECT_ALLOCATED, two, 0)->server_id, id_of(f, b));
 }
 
+/* The CANCEL is on its way and arrives before the new ALLOCATE. */
+static void cancelled_match_is_asked_for_again_at_once(void **state)
+{
+    struct fixture *f = *state;
+    conn_id chat = chat_up(f, "chat");
+    conn_id conn = server_up(f, 2000, 1);
+    open_match(f, chat, 1, NULL);
+    cancel(f, chat, 1);
+    ask(f, chat, 1);
+    effect(f, EFFECT_ALLOCATE, conn);
+    cancel_ack(f, conn, 1); /* of the old one */
+    assert_int_equal(state_of_session(f, 1), SESSION_OPENING);
+    ack(f, conn, 1, true);
+    answered(f, EFFECT_ALLOCATED, chat, 0);
+}
+
+/* An ACK of the old attempt may be under way, and could not be told from one of the new. */
+static void attempt_without_an_answer_blocks_its_lobby_id(void **state)
+{
+    struct fixture *f = *state;
+    conn_id chat = chat_up(f, "chat");
+    conn_id conn = server_up(f, 2000, 4);
+    ask(f, chat, 1);
+    cancel(f, chat, 1);
+    ask(f, chat, 1);
+    answered(f, EFFECT_ALLOCATED, chat, ERR_NO_SERVERS);
+    ack(f, conn, 1, true); /* there it is */
+    effect(f, EFFECT_CANCEL, conn);
+    ask(f, chat, 1);
+    effect(f, EFFECT_ALLOCATE, conn);
+}
+
+static void refusal_leaves_nothing_behind(void **state)
+{
+    struct fixture *f = *state;
+    conn_id chat = chat_up(f, "chat");
+    conn_id conn = server_up(f, 2000, 4);
+    ask(f, chat, 1);
+    ack(f, conn, 1, false);
+    effect(f, EFFECT_CANCEL, conn);
+    answered(f, EFFECT_ALLOCATED, chat, ERR_NO_SERVERS);
+    assert_int_equal(f->core->sessions.len, 0);
+    pass(f, 11000); /* its back-off */
+    ask(f, chat, 1);
+    effect(f, EFFECT_ALLOCATE, conn);
+}
+
 /* ── retries ───────────────────────────────────────────────────────────────────────────────── */
 
 static void five_servers(struct fixture *f, conn_id servers[5])
@@ -360,6 +407,9 @@ int main(void)
         FIXTURE_TEST(asked_again_after_cancel_a_new_ticket),
         FIXTURE_TEST(asked_again_after_the_end_no_such_lobby),
         FIXTURE_TEST(equal_lobby_of_another_chat_server_is_another_match),
+        FIXTURE_TEST(cancelled_match_is_asked_for_again_at_once),
+        FIXTURE_TEST(attempt_without_an_answer_blocks_its_lobby_id),
+        FIXTURE_TEST(refusal_leaves_nothing_behind),
         FIXTURE_TEST(timeouts_go_to_the_next_best_at_most_three_times),
         FIXTURE_TEST(refusals_and_drops_go_to_the_next_best),
         FIXTURE_TEST(failure_text_is_that_of_the_last_try),
