@@ -282,14 +282,30 @@ def test_draining_server_finishes_its_matches_and_gets_no_new_ones(world):
 
 @pytest.mark.parametrize("how", ["reconnect", "restart", "crash"])
 def test_draining_is_remembered(world, how):
+    """While it plays what it had; the same process need not say it again."""
+    server = world.server()
+    asker = world.chat()
+    asker.allocate(7)
+    server.send(chat.sv_drain(1))
+    server.expect("SV_DRAIN_ACK")
+    if how != "reconnect":
+        getattr(world, how)()
+        asker.reconnect()
+    server.reconnect()
+    assert asker.refuse(8) == "No servers available"
+    server.end(7)
+    assert asker.refuse(8) == "No servers available"
+
+
+def test_drain_does_not_bind_the_next_process_at_that_address(world):
+    """It lists nothing and does not say that it drains: the one that did is gone."""
     server = world.server()
     server.send(chat.sv_drain(1))
     server.expect("SV_DRAIN_ACK")
-    server.barrier()
-    if how != "reconnect":
-        getattr(world, how)()
+    asker = world.chat()
+    assert asker.refuse(7) == "No servers available"
     server.reconnect()
-    assert world.chat().refuse(7) == "No servers available"
+    asker.allocate(7)
 
 
 def test_offer_under_way_when_a_server_starts_to_drain_still_counts(world):
