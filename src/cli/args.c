@@ -78,6 +78,8 @@ bool args_parse(int argc, char **argv, const struct arg *table)
             *(bool *)arg->into = true;
             continue;
         }
+        if (arg->kind == ARG_WORD && *(const char **)arg->into)
+            return args_refuse(verb, "one %s at a time; '%s' is too many", arg->name, argv[i]);
         if (arg->kind == ARG_WORD)
             value = argv[i];
         else if (!value && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)

@@ -9,7 +9,7 @@ enum arg_kind {
     ARG_FLAG,   /* bool; takes no value */
     ARG_NUMBER, /* int64_t in min..max */
     ARG_TEXT,   /* const char * */
-    ARG_WORD,   /* const char *: the argument without a name */
+    ARG_WORD,   /* const char *, NULL before: the one argument without a name */
 };
 
 struct arg {

@@ -27,6 +27,7 @@ enum { READ_SIZE = 65536 };
 struct dump {
     struct buf in;     /* bytes not printed yet */
     uint64_t consumed; /* bytes printed: the offset of in's first one */
+    bool bad_payload;  /* of any frame so far */
     /* --hex */
     bool hex;
     int high; /* first digit of a pair, -1 = none */
@@ -84,28 +85,28 @@ static bool print_frame(const struct dump *d, const struct frame *frame)
     return false;
 }
 
-/* Prints the whole frames there are. False at the first that is none. */
+/* Prints the whole frames there are. False where the bytes stop being frames; a payload that is no
+ * message hides nothing that follows. */
 static bool print_frames(struct dump *d)
 {
     size_t at = 0;
-    bool good = true;
     enum frame_result r = FRAME_PARTIAL;
-    while (good && at < d->in.len) {
+    while (at < d->in.len) {
         struct frame frame;
         r = frame_next(d->in.data + at, d->in.len - at, FRAME_MAX, &frame);
         if (r != FRAME_OK)
             break;
-        good = print_frame(d, &frame);
+        if (!print_frame(d, &frame))
+            d->bad_payload = true;
         at += frame.total;
         d->consumed += frame.total;
     }
     buf_consume(&d->in, at);
-    if (good && frame_error(r)) {
-        printf("%08llx %s: %02x %02x\n", (unsigned long long)d->consumed, frame_error(r),
-               d->in.data[0], d->in.data[1]);
-        good = false;
-    }
-    return good;
+    if (!frame_error(r))
+        return true;
+    printf("%08llx %s: %02x %02x\n", (unsigned long long)d->consumed, frame_error(r), d->in.data[0],
+           d->in.data[1]);
+    return false;
 }
 
 static int digit(int ch)
@@ -176,7 +177,7 @@ static int dump_file(struct dump *d, FILE *f, const char *name)
         fprintf(stderr, "muster dump: cannot read %s: %s\n", name, strerror(errno));
         return EXIT_UNREACHABLE;
     }
-    return good && finish(d) ? EXIT_DONE : EXIT_REFUSED;
+    return good && finish(d) && !d->bad_payload ? EXIT_DONE : EXIT_REFUSED;
 }
 
 int dump_run(int argc, char **argv)

@@ -81,6 +81,7 @@ static void test_refusals(void **state)
         {"--textual", "x"},
         {"--unknown"},
         {"--number", "99999999999999999999"},
+        {"one", "two"}, /* which the second must not replace in silence */
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct got got;
