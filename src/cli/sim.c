@@ -3,10 +3,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/args.h"
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +24,11 @@ const char sim_usage[] =
     "  --seed S    the first of them (default 1); with --seeds 1 the way to replay one\n"
     "  --hours H   simulated hours of trouble per seed (default 0.25)\n"
     "  --json      one line of JSON instead of text\n"
-    "  --trace     print everything that happens (use with one seed)\n"
+    "  --trace     print everything that happens (use with one seed; not with --json)\n"
     "\n"
     "Exit code: 0 no violation, 1 at least one, 2 wrong usage.\n";
 
-enum { MAX_WORKERS = 64 };
+enum { MAX_WORKERS = 64, SEEDS_MAX = 1000000000, HOURS_MAX = 1000 };
 
 struct plan {
     uint64_t first;
@@ -98,8 +97,9 @@ static void add(const struct plan *plan, struct total *total, const struct repor
     if (r->violations)
         (void)fprintf(out,
                       "seed %" PRIu64 ": VIOLATION at %" PRId64 " ms: %s (trace hash %016" PRIx64
-                      ")\n  replay: muster sim --seeds 1 --seed %" PRIu64 " --hours %g --trace\n",
-                      report->seed, r->at_ms, r->why, r->hash, report->seed, plan->hours);
+                      ")\n  replay: %s sim --seeds 1 --seed %" PRIu64 " --hours %g --trace\n",
+                      report->seed, r->at_ms, r->why, r->hash, cli_program, report->seed,
+                      plan->hours);
     else if (plan->seeds <= 10 && !plan->json)
         (void)fprintf(out, "seed %" PRIu64 ": ok, %" PRId64 " steps, trace hash %016" PRIx64 "\n",
                       report->seed, r->steps, r->hash);
@@ -141,57 +141,34 @@ static int run_workers(const struct plan *plan, struct total *total)
     return 0;
 }
 
-static bool parse_whole(const char *text, int64_t min, int64_t *ret)
+static bool parse_hours(const char *text, double *ret)
 {
     char *end = NULL;
-    errno = 0;
-    long long v = strtoll(text, &end, 10);
-    if (errno || end == text || *end || v < min)
-        return false;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v > 0 && v <= HOURS_MAX)) /* NaN neither */
+        return args_refuse("sim", "--hours takes a number above 0 and up to %d, not '%s'",
+                           HOURS_MAX, text);
     *ret = v;
     return true;
 }
 
 static bool parse(int argc, char **argv, struct plan *plan)
 {
-    static const struct option options[] = {
-        {"seeds", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
-        {"hours", required_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'},
-        {"trace", no_argument, NULL, 't'},       {NULL, 0, NULL, 0},
-    };
+    const char *hours = "0.25";
     int64_t first = 1;
-    int c = 0;
-    bool good = true;
-    optind = 1;
-    while (good && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        char *end = NULL;
-        switch (c) {
-        case 'n':
-            good = parse_whole(optarg, 1, &plan->seeds);
-            break;
-        case 's':
-            good = parse_whole(optarg, 0, &first);
-            break;
-        case 'h':
-            plan->hours = strtod(optarg, &end);
-            good = end != optarg && !*end && plan->hours > 0 && plan->hours <= 1000;
-            break;
-        case 'j':
-            plan->json = true;
-            break;
-        case 't':
-            plan->trace = true;
-            break;
-        default:
-            return false;
-        }
-        if (!good)
-            (void)fprintf(stderr, "muster sim: '%s' is not a number that fits here\n", optarg);
-    }
+    const struct arg table[] = {
+        {"--seeds", ARG_NUMBER, &plan->seeds, 1, SEEDS_MAX},
+        {"--seed", ARG_NUMBER, &first, 0, INT64_MAX - SEEDS_MAX},
+        {"--hours", ARG_TEXT, &hours, 0, 0},
+        {"--json", ARG_FLAG, &plan->json, 0, 0},
+        {"--trace", ARG_FLAG, &plan->trace, 0, 0},
+        {0},
+    };
+    if (!args_parse(argc, argv, table) || !parse_hours(hours, &plan->hours))
+        return false;
     plan->first = (uint64_t)first;
-    if (good && optind < argc)
-        (void)fprintf(stderr, "muster sim: unexpected '%s'\n", argv[optind]);
-    return good && optind == argc;
+    return !(plan->json && plan->trace) ||
+           args_refuse(argv[0], "--trace is for people and --json for programs; choose one");
 }
 
 static void print_total(const struct plan *plan, const struct total *t, double seconds)
@@ -218,11 +195,9 @@ static void print_total(const struct plan *plan, const struct total *t, double s
 
 int sim_run(int argc, char **argv)
 {
-    struct plan plan = {.first = 1, .seeds = 100, .hours = 0.25};
-    if (!parse(argc, argv, &plan)) {
-        (void)fputs(sim_usage, stderr);
+    struct plan plan = {.seeds = 100};
+    if (!parse(argc, argv, &plan))
         return EXIT_USAGE;
-    }
     log_set_level(LOG_ERROR);
     (void)fflush(stdout);
     struct total total = {0};

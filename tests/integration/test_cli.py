@@ -200,7 +200,10 @@ def test_allocate_exits_3_when_nobody_is_there():
         ["game-server"],
         ["game-server", "--region", "EU", "--max", "0"],
         ["dump"],
+        ["dump", "one", "two"],
         ["sim", "--seeds", "-1"],
+        ["sim", "--hours", "nan"],
+        ["sim", "--trace", "--json"],
         ["dev", "--seconds", "x"],
     ],
     ids=" ".join,
@@ -209,6 +212,13 @@ def test_wrong_usage_exits_2_with_a_sentence(arguments):
     result = run(*arguments)
     assert result.returncode == 2
     assert result.stderr.strip()
+
+
+def test_sim_names_the_option_it_refuses():
+    """One sentence, as every other verb."""
+    result = run("sim", "--hours", "1x")
+    assert "--hours" in result.stderr and "1x" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 def placed_on_the_good_one(world, game_server, *bad_behaviour):
@@ -329,6 +339,14 @@ def test_dump_says_where_it_is_not_frames(tmp_path):
     assert result.returncode == 1
     assert "PING" in result.stdout
     assert "4" in result.stdout + result.stderr, "the offset"
+
+
+def test_dump_goes_on_after_a_payload_that_is_no_message(tmp_path):
+    (tmp_path / "frames").write_bytes(chat.frame(0x1002, b"\x01") + chat.ping())
+    result = run("dump", tmp_path / "frames")
+    assert result.returncode == 1
+    bad, good = result.stdout.splitlines()
+    assert "bad SV_HEARTBEAT" in bad and "PING" in good
 
 
 def test_dump_of_what_muster_says(world, tmp_path):
