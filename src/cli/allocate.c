@@ -50,6 +50,9 @@ enum {
     OPEN_MAX = 1024, /* requests without an answer; the next one waits */
 };
 
+/* What Muster says to a greeting that belongs to another port. */
+static const char OTHER_PORT[] = "came before the handshake";
+
 struct settings {
     int64_t lobby;
     int64_t type;
@@ -101,9 +104,9 @@ static void print_text(struct str s)
     }
 }
 
-static void print_json_text(const char *name, struct str s)
+static void print_json_text(const char *before, struct str s)
 {
-    printf(",\"%s\":\"", name);
+    printf("%s\"", before);
     for (size_t i = 0; i < s.len; i++) {
         unsigned char ch = (unsigned char)s.at[i];
         if (ch == '"' || ch == '\\')
@@ -126,10 +129,10 @@ static void print_allocated(const struct asker *a,
                             const struct chat_mgr_server_allocation_response *m, double ms)
 {
     if (a->set.json) {
-        printf("{\"lobby\":%" PRId32 ",\"ok\":true,\"server\":%" PRId32 ",\"port\":%" PRId32,
-               m->lobby, m->server_id, m->port);
-        print_json_text("ip", m->ip);
-        print_json_text("token", m->match_token);
+        printf("{\"lobby\":%" PRId32 ",\"ok\":true,\"server\":%" PRId32, m->lobby, m->server_id);
+        print_json_text(",\"ip\":", m->ip);
+        printf(",\"port\":%" PRId32, m->port);
+        print_json_text(",\"token\":", m->match_token);
         printf(",\"ms\":%.3f}", ms);
     } else {
         printf("lobby %" PRId32 ": server %" PRId32 " at ", m->lobby, m->server_id);
@@ -145,7 +148,7 @@ static void print_refused(const struct asker *a, int32_t lobby, struct str error
 {
     if (a->set.json) {
         printf("{\"lobby\":%" PRId32 ",\"ok\":false", lobby);
-        print_json_text("error", error);
+        print_json_text(",\"error\":", error);
         printf(",\"ms\":%.3f}", ms);
     } else {
         printf("lobby %" PRId32 ": refused: ", lobby);
@@ -183,7 +186,7 @@ static void print_event(const struct asker *a, const struct chat_mgr_match_event
     const char *words = event_words(m->kind);
     if (a->set.json) {
         printf("{\"lobby\":%" PRId32 ",\"event\":\"%s\"", m->lobby, words);
-        print_json_text("reason", m->reason);
+        print_json_text(",\"reason\":", m->reason);
         putchar('}');
     } else {
         printf("lobby %" PRId32 ": %s", m->lobby, words);
@@ -210,6 +213,20 @@ static int unreachable(const char *format, ...)
     return EXIT_UNREACHABLE;
 }
 
+/* The greeting was refused: a sentence for people, and for programs an object without a lobby. */
+static void say_unwelcome(const struct asker *a, struct str why)
+{
+    bool other_port = memmem(why.at, why.len, OTHER_PORT, strlen(OTHER_PORT)) != NULL;
+    fprintf(stderr, "muster allocate: %s refused us: %.*s%s\n", a->set.manager, (int)why.len,
+            why.at,
+            other_port ? " (is this the server port? chat servers use the manager port)" : "");
+    if (!a->set.json)
+        return;
+    print_json_text("{\"ok\":false,\"error\":", why);
+    putchar('}');
+    end_line();
+}
+
 static int greet(struct asker *a)
 {
     const struct region_list *regions = &a->speaks_for;
@@ -234,8 +251,7 @@ static int greet(struct asker *a)
     bool is_error = m.kind == CHAT_ERROR;
     if (is_error || (m.kind == CHAT_MGR_HANDSHAKE_RESPONSE && !m.mgr_handshake_response.ok)) {
         struct str why = is_error ? m.error.message : m.mgr_handshake_response.error;
-        fprintf(stderr, "muster allocate: %s refused us: %.*s\n", a->set.manager, (int)why.len,
-                why.at);
+        say_unwelcome(a, why);
         return EXIT_REFUSED;
     }
     if (m.kind != CHAT_MGR_HANDSHAKE_RESPONSE)

@@ -122,6 +122,7 @@ def test_first_allocation_by_hand(world, game_server):
     answer = json.loads(result.stdout.splitlines()[-1])
     text = json.dumps(answer)
     assert "10.1.2.3" in text and "31000" in text and "MATCH_12345_" in text
+    assert list(answer) == ["lobby", "ok", "server", "ip", "port", "token", "ms"]
 
     again = allocate(world, "--lobby", "12345", "--region", "EU", "--json")
     token = re.search(r"MATCH_12345_[0-9a-f-]+_\d+", result.stdout)[0]
@@ -182,6 +183,20 @@ def test_allocate_says_which_region_option_is_missing(arguments, sentence):
     result = run("allocate", "--lobby", "1", *arguments)
     assert result.returncode == 2
     assert sentence in result.stderr
+
+
+@pytest.mark.muster(**ONE_REGION)
+def test_allocate_tells_a_refused_greeting_as_json_too(world):
+    result = allocate(world, "--lobby", "1", "--region", "EU", "--token", "wrong", "--json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout) == {"ok": False, "error": "Invalid token"}
+
+
+def test_allocate_on_the_server_port_says_so(world):
+    server_port = place(world.muster.server_address)
+    result = run("allocate", "--manager", server_port, "--lobby", "1", "--region", "EU")
+    assert result.returncode == 1
+    assert "chat servers use the manager port" in result.stderr
 
 
 def test_allocate_exits_3_when_nobody_is_there():
