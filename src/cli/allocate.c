@@ -31,7 +31,9 @@ const char allocate_usage[] =
     "  --players N          how many will come (10)\n"
     "  --rating N           their average rating (1500)\n"
     "  --manager HOST:PORT  Muster's manager port (127.0.0.1:11033)\n"
-    "  --token T            service token (none is needed where Muster runs with --dev)\n"
+    "  --token T            service token (none is needed where Muster runs with --dev); better "
+    "in\n"
+    "                       the environment variable MUSTER_ENROL_TOKEN: others see options in ps\n"
     "  --chat-server ID     who asks (cli)\n"
     "  --cancel             gives the match of that lobby up instead, wherever it is; --region is\n"
     "                       then any one that Muster lets this chat server speak for\n"
@@ -483,12 +485,9 @@ static bool parse(int argc, char **argv, struct asker *a)
 int allocate_run(int argc, char **argv)
 {
     static struct asker a = {
-        .set = {.players = 10,
-                .rating = 1500,
-                .manager = "127.0.0.1:11033",
-                .token = "",
-                .chat_server = "cli"},
+        .set = {.players = 10, .rating = 1500, .manager = "127.0.0.1:11033", .chat_server = "cli"},
     };
+    a.set.token = args_token();
     if (!parse(argc, argv, &a))
         return EXIT_USAGE;
     const char *error = chat_link_open(&a.link, a.set.manager, CONNECT_MS);

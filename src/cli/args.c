@@ -92,6 +92,12 @@ bool args_parse(int argc, char **argv, const struct arg *table)
     return true;
 }
 
+const char *args_token(void)
+{
+    const char *token = getenv("MUSTER_ENROL_TOKEN");
+    return token ? token : "";
+}
+
 static const struct region_config *regions(void)
 {
     static struct core_config config; /* large, so not on the stack; filled once */

@@ -28,6 +28,9 @@ bool args_parse(int argc, char **argv, const struct arg *table);
 /* Prints "muster VERB: ..." and where to read more; always false, to be returned. */
 bool args_refuse(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What --token is when it is not given: MUSTER_ENROL_TOKEN of the environment, or "". */
+const char *args_token(void);
+
 /* A region's code, by name in any case or by number; -1 (and nothing printed) when there is none.
  * AUTO is 17. */
 int8_t args_region(const char *text);
