@@ -1318,6 +1318,8 @@ int64_t muster_server_rtt_ms(const struct muster_server *m)
 int muster_match_answer(struct muster_server *m, int32_t lobby, bool accept)
 {
     struct match *match = match_find(m, lobby);
+    if (!match && m->options.late_answers && m->link == LINK_REGISTERED)
+        send_ack(m, ALLOCATE_MATCH_ACK, accept, lobby);
     if (!match || match->state != MATCH_ASKED)
         return MUSTER_E_UNKNOWN_MATCH;
     if (accept)

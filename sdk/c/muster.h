@@ -70,7 +70,8 @@ struct muster_options {
 
     int32_t heartbeat_ms; /* 0 = 10,000, what Muster expects; negative = none (to test Muster) */
     bool no_match_list;   /* never say which matches are held, as servers before the list did */
-    uint64_t jitter_seed; /* 0 = drawn; fixed in tests */
+    bool late_answers; /* muster_match_answer also for a match Muster took back (to test Muster) */
+    uint64_t jitter_seed;                  /* 0 = drawn; fixed in tests */
     int64_t (*clock_ms)(void *clock_user); /* never steps back; NULL = CLOCK_MONOTONIC */
     void *clock_user;
 };

@@ -26,16 +26,20 @@ const char game_server_usage[] =
     "  --region R         name (USE USW EU SG MY PH TH ID VN RU KR AU LAT DX CN BR TR) or number\n"
     "  --max N            matches at a time (4)\n"
     "  --server HOST:PORT Muster's server port (127.0.0.1:11032)\n"
-    "  --token T          enrolment token (none is needed where Muster runs with --dev)\n"
+    "  --token T          enrolment token (none is needed where Muster runs with --dev); better\n"
+    "                     in the environment variable MUSTER_ENROL_TOKEN: others see options in "
+    "ps\n"
     "  --ip A             address players are sent to (127.0.0.1)\n"
     "  --port N           port players are sent to (a free one)\n"
     "  --match-seconds S  a match ends after 0.4 to 1.6 times this; 0 = never (0)\n"
     "  --ready-delay MS   between accepting a match and READY (0); -1 = READY is never said\n"
     "  --players N        so many players enter each match when it is ready (0)\n"
+    "  --drain-after S    takes no new matches after S seconds\n"
     "  --cpu P, --memory P  percentages to report (the machine's own)\n"
     "\n"
     "Misbehaviour:\n"
-    "  --slow MS          answers an allocation after MS\n"
+    "  --slow MS          answers an allocation after MS, also one that Muster took back "
+    "meanwhile\n"
     "  --refuse           refuses every allocation\n"
     "  --silent           never answers an allocation\n"
     "  --lie-load N       reports N matches whatever it holds\n"
@@ -43,7 +47,9 @@ const char game_server_usage[] =
     "  --no-list          does not know the match list\n"
     "  --no-heartbeat     sends none\n"
     "\n"
-    "SIGTERM or ctrl-c: says goodbye and exits 0.\n";
+    "SIGTERM or ctrl-c: says goodbye.\n"
+    "\n"
+    "Exit: 0 stopped, 2 wrong usage, 3 the name in --server cannot be looked up.\n";
 
 enum { LOAD_EVERY_MS = 5000, DUE_NEVER = -1 };
 
@@ -62,6 +68,7 @@ struct settings {
     int64_t slow_ms;
     int64_t lie_load;
     int64_t drop_after;
+    int64_t drain_after_s;
     bool refuse;
     bool silent;
     bool no_list;
@@ -76,6 +83,7 @@ struct play {
     int64_t answer_due_ms;
     int64_t ready_due_ms;
     int64_t end_due_ms;
+    bool taken_back; /* by Muster; only the late answer of --slow is still to be sent */
 };
 
 struct game {
@@ -87,6 +95,7 @@ struct game {
     int64_t allocations;
     struct machine machine;
     int64_t load_due_ms;
+    int64_t drain_due_ms;
     int64_t now_ms;
 };
 
@@ -209,7 +218,9 @@ static void on_cancelled(void *user, int32_t lobby, enum muster_cancel why)
 {
     struct game *g = user;
     struct play *p = play_find(g, lobby);
-    if (p)
+    if (p && p->answer_due_ms != DUE_NEVER && why == MUSTER_CANCEL_TOLD)
+        p->taken_back = true;
+    else if (p)
         play_clear(p);
     say(g, "match %" PRId32 " %s", lobby,
         why == MUSTER_CANCEL_TOLD ? "cancelled by Muster" : "given up: nobody came");
@@ -292,6 +303,12 @@ static void play_end(struct game *g, struct play *p)
 
 static void play_step(struct game *g, struct play *p)
 {
+    if (is_due(g, p->answer_due_ms) && p->taken_back) {
+        muster_match_answer(g->muster, p->lobby, true);
+        say(g, "match %" PRId32 " accepted too late", p->lobby);
+        play_clear(p);
+        return;
+    }
     if (is_due(g, p->answer_due_ms)) {
         p->answer_due_ms = DUE_NEVER;
         muster_match_answer(g->muster, p->lobby, true);
@@ -315,7 +332,7 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t next_due(const struct game *g)
 {
-    int64_t due = g->load_due_ms;
+    int64_t due = earlier(g->load_due_ms, g->drain_due_ms);
     for (int64_t i = 0; i < g->set.max; i++) {
         const struct play *p = &g->plays[i];
         if (p->lobby)
@@ -334,11 +351,24 @@ static void load_step(struct game *g)
                            g->set.memory >= 0 ? (float)g->set.memory : machine_memory_percent());
 }
 
+static void drain_step(struct game *g)
+{
+    if (!is_due(g, g->drain_due_ms))
+        return;
+    g->drain_due_ms = DUE_NEVER;
+    muster_server_drain(g->muster, true);
+    say(g, "asking Muster for no new matches, holding %" PRId32,
+        muster_server_match_count(g->muster));
+}
+
 static void run(struct game *g, int stop)
 {
+    g->drain_due_ms =
+        g->set.drain_after_s < 0 ? DUE_NEVER : clock_monotonic_ms() + g->set.drain_after_s * 1000;
     for (;;) {
         g->now_ms = clock_monotonic_ms();
         load_step(g);
+        drain_step(g);
         for (int64_t i = 0; i < g->set.max; i++) {
             if (g->plays[i].lobby)
                 play_step(g, &g->plays[i]);
@@ -389,6 +419,7 @@ static bool parse(int argc, char **argv, struct settings *s)
         {"--match-seconds", ARG_NUMBER, &s->match_seconds, 0, 86400},
         {"--ready-delay", ARG_NUMBER, &s->ready_delay_ms, -1, 3600000},
         {"--players", ARG_NUMBER, &s->players, 0, 100},
+        {"--drain-after", ARG_NUMBER, &s->drain_after_s, 0, 86400},
         {"--cpu", ARG_NUMBER, &s->cpu, 0, 100},
         {"--memory", ARG_NUMBER, &s->memory, 0, 100},
         {"--slow", ARG_NUMBER, &s->slow_ms, 0, 3600000},
@@ -425,6 +456,7 @@ static int start(struct game *g)
         .heartbeat_ms = g->set.no_heartbeat ? -1 : 0,
         .unconfirmed_ms = g->set.ready_delay_ms < 0 && g->set.players == 0 ? -1 : 0,
         .no_match_list = g->set.no_list,
+        .late_answers = g->set.slow_ms > 0,
     };
     int error = muster_server_new(&options, &callbacks, g, &g->muster);
     if (error == MUSTER_E_OPTIONS) {
@@ -443,14 +475,15 @@ int game_server_run(int argc, char **argv)
 {
     static struct game g = {
         .set = {.server = "127.0.0.1:11032",
-                .token = "",
                 .ip = "127.0.0.1",
                 .max = 4,
                 .cpu = -1,
                 .memory = -1,
                 .lie_load = -1,
-                .drop_after = -1},
+                .drop_after = -1,
+                .drain_after_s = -1},
     };
+    g.set.token = args_token();
     if (!parse(argc, argv, &g.set))
         return EXIT_USAGE;
     g.region = args_region(g.set.region);

@@ -32,7 +32,9 @@ const char serve_usage[] =
     "  --manager-port N    chat servers' port (default 11033; 0 picks a free one)\n"
     "  --client-port N     does not exist yet\n"
     "  --http A:P          does not exist yet\n"
-    "  --log-level LEVEL   error, warn, info (default) or debug\n";
+    "  --log-level LEVEL   error, warn, info (default) or debug\n"
+    "\n"
+    "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
 
 /* What the command line says; NULL or -1 where it says nothing. */
 struct arguments {

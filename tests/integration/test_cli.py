@@ -253,6 +253,42 @@ def test_misbehaving_game_server_is_passed_over(world, game_server, behaviour):
     assert placed_on_the_good_one(world, game_server, *behaviour)
 
 
+@pytest.mark.muster(ack_ms=400)
+def test_slow_game_server_answers_after_muster_took_the_match_back(world, game_server):
+    slow = game_server("--region", "EU", "--slow", "1000")
+    listener = world.chat("listener")
+    registered(world, listener, 1)
+    assert listener.refuse(7) == "Server allocation timeout"
+    world.wait(lambda: "match 7 accepted too late" in slow.text(), "late answer")
+    taken_back = "match 7 cancelled by Muster"
+    assert slow.text().index(taken_back) < slow.text().index("match 7 accepted too late")
+    world.wait(lambda: "late acknowledgement" in world.muster.log(), "Muster's word about it")
+
+
+def test_draining_game_server_takes_no_new_matches(world, game_server):
+    server = game_server("--region", "EU", "--drain-after", "0")
+    listener = world.chat("listener")
+    registered(world, listener, 1)
+    world.wait(lambda: "asking Muster for no new matches" in server.text(), "drain")
+    lobbies = itertools.count(1)
+    world.wait(lambda: not allocated(listener, next(lobbies)), "refusal", timeout_s=15)
+
+
+def allocated(listener, lobby):
+    listener.request(lobby)
+    return listener.reply(lobby).ok
+
+
+@pytest.mark.muster(**ONE_REGION)
+def test_tokens_come_from_the_environment(world, running, monkeypatch):
+    """Options are visible to every user of the machine."""
+    monkeypatch.setenv("MUSTER_ENROL_TOKEN", "s")
+    running("game-server", "--server", place(world.muster.server_address), "--region", "EU")
+    registered(world, world.chat("listener", token="c"), 1)
+    monkeypatch.setenv("MUSTER_ENROL_TOKEN", "c")
+    assert allocate(world, "--lobby", "1", "--region", "EU").returncode == 0
+
+
 def test_lying_game_server_is_as_full_as_it_says(world, game_server):
     game_server("--region", "EU", "--max", "2", "--lie-load", "2")
     listener = world.chat("listener")

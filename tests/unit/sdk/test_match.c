@@ -287,6 +287,31 @@ static void test_validations_are_bounded(void **state)
     assert_int_equal(muster_match_validate(f->m, 7, 9999, "A", 1), MUSTER_OK);
 }
 
+/* A server that tests Muster answers too late on purpose. */
+static void test_a_late_answer_is_sent_only_when_asked_for(void **state)
+{
+    (void)state;
+    for (int late = 0; late <= 1; late++) {
+        struct fake f;
+        fake_listen(&f);
+        struct muster_options o = fake_options(&f);
+        o.late_answers = late;
+        fake_new(&f, &o);
+        fake_register(&f);
+        f.answer = MUSTER_LATER;
+        say(&f, ALLOCATE_7_A);
+        say(&f, CANCEL_7("'A'"));
+        expect(&f, "07 00 09 10 01 07 00 00 00");
+        assert_int_equal(muster_match_answer(f.m, 7, true), MUSTER_E_UNKNOWN_MATCH);
+        muster_server_poll(f.m);
+        if (late)
+            expect(&f, ALLOCATED_7);
+        expect_nothing(&f);
+        assert_int_equal(muster_server_match_count(f.m), 0);
+        fake_stop(&f);
+    }
+}
+
 static void test_drain_both_ways(void **state)
 {
     struct fake *f = *state;
@@ -375,6 +400,7 @@ int main(void)
         HOLDING_TEST(test_one_account_is_asked_for_one_token_at_a_time),
         HOLDING_TEST(test_a_yes_for_a_match_that_is_gone_is_a_no),
         HOLDING_TEST(test_validations_are_bounded),
+        cmocka_unit_test(test_a_late_answer_is_sent_only_when_asked_for),
         FAKE_TEST(test_drain_both_ways),
         HOLDING_TEST(test_the_reported_count_follows_unless_overridden),
         cmocka_unit_test(test_more_matches_than_a_list_can_name_are_not_listed),
