@@ -60,13 +60,13 @@ int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_
 void doors_release(struct doors *d, const struct effect *effects, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        struct conn *c = effects[i].conn ? map_get(&d->conns, effects[i].conn) : NULL;
         if (effects[i].kind == EFFECT_NOTE) {
-            note_log(&effects[i]);
-            continue;
-        }
-        struct conn *c = map_get(&d->conns, effects[i].conn);
-        if (c)
+            char peer[ADDRESS_MAX];
+            note_log(&effects[i], c ? stream_peer(c->stream, peer) : NULL);
+        } else if (c) {
             conn_effect(c, &effects[i]);
+        }
     }
 }
 

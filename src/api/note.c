@@ -64,7 +64,7 @@ static void add_text(struct line *l, const char *key, struct str value)
         add(l, "%s=%s", key, log_quote(quoted, value));
 }
 
-void note_log(const struct effect *e)
+void note_log(const struct effect *e, const char *peer)
 {
     enum log_level level = level_of(e->note);
     if (!log_enabled(level))
@@ -75,13 +75,19 @@ void note_log(const struct effect *e)
     add_number(&l, "session", e->session);
     add_number(&l, "lobby", e->lobby);
     add_number(&l, "account", e->account);
+    add_text(&l, "chat", e->chat);
     add_number(&l, "conn", (int64_t)e->conn);
+    if (peer)
+        add(&l, "peer=%s", peer);
     add_text(&l, "ip", e->ip);
     add_number(&l, "port", e->port);
+    add_text(&l, "region", e->region);
     if (e->err != 0)
         add(&l, "error=%s", err_code(e->err));
     add_text(&l, "text", e->text);
     if (e->note == NOTE_STOPPED)
         add_number(&l, "stopped_ms", e->wall_ms);
+    if (e->note == NOTE_SERVER_BACKOFF)
+        add_number(&l, "for_ms", e->wall_ms);
     log_line(level, note_text(e->note), "%s", l.text);
 }

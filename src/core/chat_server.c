@@ -37,8 +37,8 @@ static uint64_t regions_of(const struct core *core, const struct chat_list *list
 
 static void refuse(struct core *core, conn_id conn, int err)
 {
+    (void)note_refused(core, conn, err);
     effect_add(core, EFFECT_CHAT_HELLO, conn)->err = err;
-    note_add(core, NOTE_REFUSED)->err = err;
 }
 
 static uint64_t name_key(int64_t fleet, struct str name)
@@ -142,7 +142,7 @@ static void adopt(struct core *core, struct chat_server *chat, conn_id conn, uin
     struct effect *e = effect_add(core, EFFECT_CHAT_HELLO, conn);
     e->wall_ms = core->now.wall_ms;
     e->servers = servers;
-    note_add(core, NOTE_CHAT_REGISTERED)->text = text_keep(core, str_of(chat->row.name));
+    note_add(core, NOTE_CHAT_REGISTERED)->chat = text_keep(core, str_of(chat->row.name));
     LIST_EACH(&chat->owed, session, struct session, in_owed)
     {
         session_send_events(core, session);
@@ -248,7 +248,7 @@ static void hand_over(struct core *core, struct chat_server *chat)
 
 void chat_server_gone(struct core *core, struct chat_server *chat)
 {
-    note_add(core, NOTE_CHAT_GONE)->text = text_keep(core, str_of(chat->row.name));
+    note_add(core, NOTE_CHAT_GONE)->chat = text_keep(core, str_of(chat->row.name));
     drop(core, chat);
     if (chat->challenge.conn)
         hand_over(core, chat);

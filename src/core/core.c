@@ -42,6 +42,14 @@ struct effect *note_add(struct core *core, enum note note)
     return e;
 }
 
+struct effect *note_refused(struct core *core, conn_id conn, int err)
+{
+    struct effect *note = note_add(core, NOTE_REFUSED);
+    note->conn = conn;
+    note->err = err;
+    return note;
+}
+
 void effect_close(struct core *core, conn_id conn, const char *why)
 {
     batch_effect(core->out, EFFECT_CLOSE, conn)->text = str_of(why);
@@ -76,6 +84,25 @@ static struct chat_server *speaking_chat(struct core *core, const struct event *
     return peer->chat;
 }
 
+/* The match a request is about; 0 when it is about none. */
+static int32_t lobby_of(const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_READY:
+        return event->ready.lobby;
+    case EVENT_VALIDATE:
+        return event->validate.lobby;
+    case EVENT_MATCH_ENDED:
+        return event->match_ended.lobby;
+    case EVENT_ALLOCATE:
+        return event->allocate.lobby;
+    case EVENT_CANCEL:
+        return event->cancel.lobby;
+    default:
+        return 0;
+    }
+}
+
 /* Answers a request with a refusal; events that nobody waits for are let go. */
 static void refuse_event(struct core *core, const struct event *event, int err)
 {
@@ -91,20 +118,13 @@ static void refuse_event(struct core *core, const struct event *event, int err)
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
         if (answers[i].event != event->kind)
             continue;
+        struct effect *note = note_refused(core, event->conn, err);
+        int32_t lobby = lobby_of(event);
+        note->lobby = lobby;
         struct effect *e = effect_add(core, answers[i].answer, event->conn);
         e->err = err;
-        if (event->kind == EVENT_READY)
-            e->lobby = event->ready.lobby;
-        else if (event->kind == EVENT_VALIDATE)
-            e->lobby = event->validate.lobby, e->account = event->validate.account;
-        else if (event->kind == EVENT_MATCH_ENDED)
-            e->lobby = event->match_ended.lobby;
-        else if (event->kind == EVENT_ALLOCATE)
-            e->lobby = event->allocate.lobby;
-        else if (event->kind == EVENT_CANCEL)
-            e->lobby = event->cancel.lobby;
-        struct effect *note = note_add(core, NOTE_REFUSED);
-        note->err = err;
+        e->lobby = lobby;
+        e->account = event->kind == EVENT_VALIDATE ? event->validate.account : 0;
     }
 }
 

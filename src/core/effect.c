@@ -5,6 +5,60 @@ bool effect_is_answer(enum effect_kind kind)
     return kind <= EFFECT_CANCELLED;
 }
 
+const char *effect_name(enum effect_kind kind)
+{
+    static const char *const names[EFFECT_KINDS] = {
+        [EFFECT_SERVER_HELLO] = "SERVER_HELLO",
+        [EFFECT_HEARTBEAT] = "HEARTBEAT",
+        [EFFECT_READY] = "READY",
+        [EFFECT_VALIDATE] = "VALIDATE",
+        [EFFECT_MATCH_ENDED] = "MATCH_ENDED",
+        [EFFECT_CHAT_HELLO] = "CHAT_HELLO",
+        [EFFECT_CHAT_HEARTBEAT] = "CHAT_HEARTBEAT",
+        [EFFECT_ALLOCATED] = "ALLOCATED",
+        [EFFECT_CANCELLED] = "CANCELLED",
+        [EFFECT_ALLOCATE] = "ALLOCATE",
+        [EFFECT_CANCEL] = "CANCEL",
+        [EFFECT_DRAIN] = "DRAIN",
+        [EFFECT_DRAIN_ACK] = "DRAIN_ACK",
+        [EFFECT_LIST_ASK] = "LIST_ASK",
+        [EFFECT_KICK] = "KICK",
+        [EFFECT_MATCH_EVENT] = "MATCH_EVENT",
+        [EFFECT_PING] = "PING",
+        [EFFECT_CLOSE] = "CLOSE",
+        [EFFECT_NOTE] = "NOTE",
+    };
+    return kind < EFFECT_KINDS ? names[kind] : "?";
+}
+
+const char *event_name(enum event_kind kind)
+{
+    static const char *const names[EVENT_KINDS] = {
+        [EVENT_TICK] = "TICK",
+        [EVENT_SERVER_HELLO] = "SERVER_HELLO",
+        [EVENT_HEARTBEAT] = "HEARTBEAT",
+        [EVENT_ALLOCATE_ACK] = "ALLOCATE_ACK",
+        [EVENT_READY] = "READY",
+        [EVENT_CANCEL_ACK] = "CANCEL_ACK",
+        [EVENT_VALIDATE] = "VALIDATE",
+        [EVENT_MATCH_ENDED] = "MATCH_ENDED",
+        [EVENT_PLAYER_LEFT] = "PLAYER_LEFT",
+        [EVENT_DRAIN] = "DRAIN",
+        [EVENT_DRAIN_ACK] = "DRAIN_ACK",
+        [EVENT_MATCH_LIST] = "MATCH_LIST",
+        [EVENT_CHAT_HELLO] = "CHAT_HELLO",
+        [EVENT_CHAT_HEARTBEAT] = "CHAT_HEARTBEAT",
+        [EVENT_ALLOCATE] = "ALLOCATE",
+        [EVENT_CANCEL] = "CANCEL",
+        [EVENT_PONG] = "PONG",
+        [EVENT_GONE] = "GONE",
+        [EVENT_OPERATOR_DRAIN] = "OPERATOR_DRAIN",
+        [EVENT_STORE_DOWN] = "STORE_DOWN",
+        [EVENT_STORE_UP] = "STORE_UP",
+    };
+    return kind < EVENT_KINDS ? names[kind] : "?";
+}
+
 const char *note_text(enum note note)
 {
     static const char *const texts[NOTES] = {

@@ -83,15 +83,21 @@ struct effect {
     enum note note;
     int64_t ticket;
     int64_t session;
-    int64_t wall_ms; /* NOTE_STOPPED: how long we were stopped */
+    int64_t wall_ms; /* NOTE_STOPPED and NOTE_SERVER_BACKOFF: for how long */
     struct str ip;
     struct str token;
     struct str text;
+    struct str chat;          /* notes: the chat server's name */
+    struct str region;        /* notes: the region's name */
     struct chat_list servers; /* EFFECT_CHAT_HELLO: encoded struct chat_server_entry */
 };
 
 /* True for the kinds that settle a request. */
 bool effect_is_answer(enum effect_kind kind);
+
+/* "ALLOCATED", "HEARTBEAT" …: for traces. */
+const char *effect_name(enum effect_kind kind);
+const char *event_name(enum event_kind kind);
 
 /* "server registered" … the words of a log line. */
 const char *note_text(enum note note);

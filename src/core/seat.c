@@ -95,6 +95,11 @@ void seat_validate(struct core *core, struct server *server,
                    const struct chat_sv_validate_token *validate)
 {
     int err = admit(core, session_here(core, server, validate->lobby), validate);
+    if (err) {
+        struct effect *note = note_refused(core, server->conn, err);
+        note->lobby = validate->lobby;
+        note->account = validate->account;
+    }
     struct effect *e = effect_add(core, EFFECT_VALIDATE, server->conn);
     e->err = err;
     e->lobby = validate->lobby;

@@ -87,9 +87,22 @@ void server_refresh(struct core *core, struct server *server)
     heap_update(&group->placeable, &server->place);
 }
 
+/* A line about this server, with all that identifies it. */
+static struct effect *server_note(struct core *core, const struct server *server, enum note kind)
+{
+    struct str ip = text_keep(core, str_of(server->row.ip));
+    struct str region = text_keep(core, str_of(core->config.regions[server->row.region].name));
+    struct effect *note = note_add(core, kind);
+    note->server_id = (int32_t)server->row.id;
+    note->ip = ip;
+    note->port = server->row.port;
+    note->region = region;
+    return note;
+}
+
 /* While it is passed over it is asked nothing new, so what fails then was asked before: one drop
  * that takes ten attempts with it is one failure. */
-void server_failed(struct core *core, struct server *server)
+void server_failed(struct core *core, struct server *server, const char *why)
 {
     const struct core_timeouts *t = &core->config.timeouts;
     if (deadline_is_set(&server->backoff))
@@ -98,7 +111,9 @@ void server_failed(struct core *core, struct server *server)
     server->backoff_ms = next_ms < t->backoff_max_ms ? next_ms : t->backoff_max_ms;
     deadline_set(core, &server->backoff, DEADLINE_AWAKE,
                  deadline_now(core, DEADLINE_AWAKE) + server->backoff_ms);
-    note_add(core, NOTE_SERVER_BACKOFF)->server_id = (int32_t)server->row.id;
+    struct effect *note = server_note(core, server, NOTE_SERVER_BACKOFF);
+    note->text = str_of(why);
+    note->wall_ms = server->backoff_ms;
     server_refresh(core, server);
 }
 
@@ -157,8 +172,8 @@ static int judge_hello(const struct core *core, const struct chat_sv_handshake *
 
 static void refuse_hello(struct core *core, conn_id conn, int err)
 {
+    (void)note_refused(core, conn, err);
     effect_add(core, EFFECT_SERVER_HELLO, conn)->err = err;
-    note_add(core, NOTE_REFUSED)->err = err;
 }
 
 /* A chain key; find_endpoint compares in full. */
@@ -272,8 +287,7 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
     struct effect *e = effect_add(core, EFFECT_SERVER_HELLO, conn);
     e->server_id = (int32_t)server->row.id;
     e->wall_ms = core->now.wall_ms;
-    struct effect *note = note_add(core, is_new ? NOTE_SERVER_REGISTERED : NOTE_SERVER_RETURNED);
-    note->server_id = (int32_t)server->row.id;
+    (void)server_note(core, server, is_new ? NOTE_SERVER_REGISTERED : NOTE_SERVER_RETURNED);
     if (!is_new)
         server_ask_list(core, server);
     if (server->row.draining & DRAIN_BY_OPERATOR)
@@ -421,7 +435,7 @@ static void hand_over(struct core *core, struct server *server)
 
 void server_gone(struct core *core, struct server *server)
 {
-    note_add(core, NOTE_SERVER_DROPPED)->server_id = (int32_t)server->row.id;
+    (void)server_note(core, server, NOTE_SERVER_DROPPED);
     drop(core, server);
     if (server->challenge.conn)
         hand_over(core, server);
@@ -448,7 +462,7 @@ static void challenge_over(struct core *core, struct server *server)
 static void silent_too_long(struct core *core, struct server *server)
 {
     conn_id conn = server->conn;
-    note_add(core, NOTE_SERVER_OFFLINE)->server_id = (int32_t)server->row.id;
+    (void)server_note(core, server, NOTE_SERVER_OFFLINE);
     server->offline = true;
     if (conn) {
         effect_close(core, conn, "Silent for too long");
@@ -490,7 +504,7 @@ static void forget(struct core *core, struct server *server)
 {
     if (!server->offline || !list_empty(&server->sessions))
         return;
-    note_add(core, NOTE_SERVER_FORGOTTEN)->server_id = (int32_t)server->row.id;
+    (void)server_note(core, server, NOTE_SERVER_FORGOTTEN);
     server_unlink(core, server);
     object_delete(core, &server->object);
 }
@@ -506,7 +520,7 @@ static void set_draining(struct core *core, struct server *server, int draining)
     object_touch(core, &server->object);
     if (was != (draining != 0)) {
         enum note kind = draining ? NOTE_SERVER_DRAINING : NOTE_SERVER_UNDRAINED;
-        note_add(core, kind)->server_id = (int32_t)server->row.id;
+        (void)server_note(core, server, kind);
     }
     server_refresh(core, server);
 }
@@ -581,8 +595,7 @@ static void meet_strangers(struct core *core, struct server *server, const struc
     server->stranger_slots = server->n_strangers;
     if (!server->strangers || server->n_strangers <= known)
         return;
-    struct effect *note = note_add(core, NOTE_SERVER_UNKNOWN_MATCH);
-    note->server_id = (int32_t)server->row.id;
+    struct effect *note = server_note(core, server, NOTE_SERVER_UNKNOWN_MATCH);
     note->lobby = server->strangers[0];
 }
 
@@ -612,6 +625,7 @@ void server_match_list(struct core *core, conn_id conn, const struct chat_sv_mat
     struct peer *peer = peer_find(core, conn);
     if (!peer || !peer->server || peer->challenging || peer->server->row.id != list->server_id) {
         core->spoofed++;
+        note_refused(core, conn, ERR_NOT_REGISTERED)->server_id = list->server_id;
         return;
     }
     struct server *server = peer->server;
@@ -656,6 +670,7 @@ static void look_at_shortfall(struct core *core, struct server *server)
     if (server->reported >= server->open) {
         server->shortfalls = 0;
         server->zeros = 0;
+        server->shortfall_noted = false;
         return;
     }
     server->shortfalls++;
@@ -667,10 +682,12 @@ static void look_at_shortfall(struct core *core, struct server *server)
             server_ask_list(core, server);
         return;
     }
-    if (server->zeros >= 2)
+    if (server->zeros >= 2) {
         end_unreported(core, server);
-    else
-        note_add(core, NOTE_SERVER_SHORTFALL)->server_id = (int32_t)server->row.id;
+    } else if (!server->shortfall_noted) {
+        server->shortfall_noted = true;
+        (void)server_note(core, server, NOTE_SERVER_SHORTFALL);
+    }
 }
 
 void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_heartbeat *beat)
@@ -686,6 +703,7 @@ void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_hear
     if (server->row.id != beat->server_id) {
         e->err = ERR_NOT_REGISTERED;
         core->spoofed++;
+        note_refused(core, conn, ERR_NOT_REGISTERED)->server_id = beat->server_id;
         return;
     }
     server->reported = beat->current_match_count;

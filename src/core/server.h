@@ -30,8 +30,9 @@ struct server {
 
     float cpu_percent; /* by its last heartbeat */
     float memory_percent;
-    int32_t shortfalls; /* heartbeats in a row that reported fewer matches than are open */
-    int32_t zeros;      /* … that reported none while some are open */
+    int32_t shortfalls;   /* heartbeats in a row that reported fewer matches than are open */
+    int32_t zeros;        /* … that reported none while some are open */
+    bool shortfall_noted; /* once, however long it lasts */
 
     /* A second connection says it is this server; the first one was PINGed. */
     struct {
@@ -84,7 +85,7 @@ void server_ask_list(struct core *core, struct server *server);
 void server_settle(struct core *core, struct server *server);
 
 /* It refused, timed out or dropped: passed over for a while, longer each time. */
-void server_failed(struct core *core, struct server *server);
+void server_failed(struct core *core, struct server *server, const char *why);
 void server_succeeded(struct core *core, struct server *server);
 
 /* True when it listed a match of that lobby id that nobody here knows. */

@@ -163,6 +163,19 @@ struct session *session_new(struct core *core, struct ticket *ticket, struct ser
     return session;
 }
 
+/* A line about this match, with all that identifies it. */
+static struct effect *session_note(struct core *core, const struct session *session, enum note kind)
+{
+    struct str chat = text_keep(core, str_of(session->chat->row.name));
+    struct effect *note = note_add(core, kind);
+    note->session = session->row.id;
+    note->ticket = session->row.ticket;
+    note->lobby = session->row.lobby;
+    note->server_id = session->row.server;
+    note->chat = chat;
+    return note;
+}
+
 /* ── events for the chat server ────────────────────────────────────────────────────────────── */
 
 /* Order in which events that gathered while a chat server was away are told: of LOST and BACK the
@@ -308,11 +321,25 @@ void session_cancel(struct core *core, struct session *session)
         session_settle(core, session);
 }
 
+static const char *outcome_text(int outcome)
+{
+    switch (outcome) {
+    case TRY_REFUSED:
+        return "refused a match";
+    case TRY_TIMED_OUT:
+        return "did not acknowledge a match";
+    case TRY_DROPPED:
+        return "dropped while it was asked";
+    default:
+        return "was not ready in time";
+    }
+}
+
 void session_failed(struct core *core, struct session *session, int outcome)
 {
     struct ticket *ticket = ticket_find(core, session->row.ticket);
     session_cancel(core, session);
-    server_failed(core, session->server);
+    server_failed(core, session->server, outcome_text(outcome));
     if (ticket)
         ticket_next(core, ticket, outcome);
 }
@@ -322,7 +349,7 @@ void session_lose(struct core *core, struct session *session)
     move(core, session, SESSION_LOST);
     set_deadline(core, session, core->config.timeouts.lost_ms);
     recount(core, session);
-    note_add(core, NOTE_MATCH_LOST)->session = session->row.id;
+    (void)session_note(core, session, NOTE_MATCH_LOST);
     owe_event(core, session, MATCH_LOST);
 }
 
@@ -333,7 +360,7 @@ void session_back(struct core *core, struct session *session)
     int64_t left_ms = end_ms - core->now.core_ms;
     set_deadline(core, session, left_ms > 0 ? left_ms : 0);
     recount(core, session);
-    note_add(core, NOTE_MATCH_BACK)->session = session->row.id;
+    (void)session_note(core, session, NOTE_MATCH_BACK);
     owe_event(core, session, MATCH_BACK);
 }
 
@@ -345,10 +372,7 @@ void session_end(struct core *core, struct session *session, enum end_reason rea
     set_deadline(core, session, core->config.timeouts.keep_ms);
     seats_release(core, session);
     recount(core, session);
-    struct effect *note = note_add(core, NOTE_MATCH_ENDED);
-    note->session = session->row.id;
-    note->server_id = session->row.server;
-    note->lobby = session->row.lobby;
+    struct effect *note = session_note(core, session, NOTE_MATCH_ENDED);
     note->text = event_text(session, MATCH_ENDED);
     owe_event(core, session, MATCH_ENDED);
     struct ticket *ticket = ticket_find(core, session->row.ticket);
@@ -559,9 +583,7 @@ static int ready_here(struct core *core, struct server *server,
     if (!session->row.ready) {
         session->row.ready = 1;
         object_touch(core, &session->object);
-        struct effect *note = note_add(core, NOTE_MATCH_READY);
-        note->session = session->row.id;
-        note->lobby = session->row.lobby;
+        (void)session_note(core, session, NOTE_MATCH_READY);
         owe_event(core, session, MATCH_READY);
     }
     return 0;
@@ -571,6 +593,8 @@ void session_ready(struct core *core, struct server *server,
                    const struct chat_sv_ready_for_match *ready)
 {
     int err = ready_here(core, server, ready);
+    if (err)
+        note_refused(core, server->conn, err)->lobby = ready->lobby;
     struct effect *e = effect_add(core, EFFECT_READY, server->conn);
     e->err = err;
     e->lobby = ready->lobby;
@@ -596,6 +620,8 @@ void session_match_ended(struct core *core, struct server *server, int32_t lobby
     } else {
         server_stranger_ended(core, server, lobby);
         err = session_ended_here(core, server, lobby) ? 0 : ERR_MATCH_NOT_FOUND;
+        if (err)
+            note_refused(core, server->conn, err)->lobby = lobby;
     }
     struct effect *e = effect_add(core, EFFECT_MATCH_ENDED, server->conn);
     e->err = err;
@@ -623,6 +649,7 @@ static void too_long(struct core *core, struct session *session)
 {
     struct ticket *ticket = ticket_find(core, session->row.ticket);
     session->row.end_reason = END_TOO_LONG;
+    session_note(core, session, NOTE_MATCH_ENDED)->text = event_text(session, MATCH_ENDED);
     owe_event(core, session, MATCH_ENDED);
     if (ticket)
         ticket_ended(core, ticket);
@@ -642,7 +669,7 @@ static void deadline_over(struct core *core, struct session *session)
         session_end(core, session, END_SERVER_LOST);
         break;
     case SESSION_CANCELLING:
-        note_add(core, NOTE_CANCEL_GIVEN_UP)->session = session->row.id;
+        (void)session_note(core, session, NOTE_CANCEL_GIVEN_UP);
         session_let_go(core, session);
         break;
     case SESSION_ENDED:

@@ -82,5 +82,8 @@ void peer_unbind(struct core *core, conn_id conn);
 /* Effects of the running step. */
 struct effect *effect_add(struct core *core, enum effect_kind kind, conn_id conn);
 struct effect *note_add(struct core *core, enum note note);
+
+/* Somebody on that connection was refused something. Add it before the effect that closes it. */
+struct effect *note_refused(struct core *core, conn_id conn, int err);
 void effect_close(struct core *core, conn_id conn, const char *why);
 struct str text_keep(struct core *core, struct str s);

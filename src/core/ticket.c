@@ -114,7 +114,9 @@ static void set_outcome(struct ticket *ticket, int outcome)
 
 static struct effect *ticket_note(struct core *core, const struct ticket *ticket, enum note kind)
 {
+    struct str chat = text_keep(core, str_of(ticket->chat->row.name));
     struct effect *note = note_add(core, kind);
+    note->chat = chat;
     note->ticket = ticket->row.id;
     note->lobby = ticket->row.lobby;
     note->session = ticket->row.session;
@@ -123,12 +125,10 @@ static struct effect *ticket_note(struct core *core, const struct ticket *ticket
 
 void ticket_refuse(struct core *core, conn_id conn, int32_t lobby, int err)
 {
+    note_refused(core, conn, err)->lobby = lobby;
     struct effect *e = effect_add(core, EFFECT_ALLOCATED, conn);
     e->err = err;
     e->lobby = lobby;
-    struct effect *note = note_add(core, NOTE_REFUSED);
-    note->lobby = lobby;
-    note->err = err;
 }
 
 static void answer(struct core *core, struct ticket *ticket, conn_id conn)
@@ -319,8 +319,10 @@ static bool answer_again(struct core *core, struct ticket *ticket, conn_id conn)
 {
     if (ticket->row.state == TICKET_OPEN)
         ticket->asker = conn; /* one answer for both */
-    else if (ticket->row.state == TICKET_DONE || ticket->row.state == TICKET_ENDED)
+    else if (ticket->row.state == TICKET_DONE)
         answer(core, ticket, conn);
+    else if (ticket->row.state == TICKET_ENDED)
+        ticket_refuse(core, conn, ticket->row.lobby, ERR_INVALID_LOBBY);
     else
         return false;
     return true;
@@ -367,6 +369,8 @@ void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, in
 {
     uint64_t key = map_pair((int32_t)chat->row.id, lobby);
     struct ticket *ticket = map_get(&core->tickets_by_key, key);
+    if (!ticket)
+        note_refused(core, conn, ERR_MATCH_NOT_FOUND)->lobby = lobby;
     struct effect *e = effect_add(core, EFFECT_CANCELLED, conn);
     e->lobby = lobby;
     e->err = ticket ? 0 : ERR_MATCH_NOT_FOUND;

@@ -70,8 +70,8 @@ static void on_release(void *user, const struct effect *effects, size_t n)
                         err_code(e->err));
             continue;
         }
-        world_trace(w, "effect %d to conn %" PRIu64 " lobby %d err %s", e->kind, e->conn, e->lobby,
-                    err_code(e->err));
+        world_trace(w, "effect %s to conn %" PRIu64 " lobby %d: %s", effect_name(e->kind), e->conn,
+                    e->lobby, err_code(e->err));
         bool refused_hello =
             (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO) && e->err;
         shadow_judge(w, e);
@@ -130,7 +130,7 @@ void plane_crash(struct world *w)
 void plane_event(struct world *w, const struct event *event)
 {
     world_mix(w, (uint64_t)event->kind << 40 ^ event->conn);
-    world_trace(w, "event  %d from conn %" PRIu64, event->kind, event->conn);
+    world_trace(w, "event  %s from conn %" PRIu64, event_name(event->kind), event->conn);
     if (event->kind == EVENT_SERVER_HELLO)
         note_beat(w, event->conn);
     pipeline_event(w->pipeline, event, w->now_ms, world_wall_ms(w));

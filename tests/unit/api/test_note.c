@@ -19,7 +19,7 @@ static const char *logged(const struct effect *e)
     fcntl(pipe_fd[0], F_SETFL, O_NONBLOCK);
     int kept = dup(STDERR_FILENO);
     dup2(pipe_fd[1], STDERR_FILENO);
-    note_log(e);
+    note_log(e, e->conn ? "10.9.8.7:1234" : NULL);
     dup2(kept, STDERR_FILENO);
     ssize_t n = read(pipe_fd[0], line, sizeof(line) - 1);
     close(kept);
@@ -54,9 +54,9 @@ static void test_everything(void **state)
                        .port = 7,
                        .token = STR("MATCH_5_secret"),
                        .text = STR("why")};
-    assert_string_equal(logged(&e),
-                        "info  refused server=2 ticket=3 session=4 lobby=5 account=6 conn=1 "
-                        "ip=\"10.0.0.1\" port=7 error=no_servers text=\"why\"\n");
+    assert_string_equal(
+        logged(&e), "info  refused server=2 ticket=3 session=4 lobby=5 account=6 conn=1 "
+                    "peer=10.9.8.7:1234 ip=\"10.0.0.1\" port=7 error=no_servers text=\"why\"\n");
 }
 
 static void test_text_from_outside_stays_one_line(void **state)

@@ -155,6 +155,16 @@ static void live_session_without_a_ticket(void **state)
     says(f, "I4: session ", " is live but its ticket has another");
 }
 
+/* The ticket of one that is given up went on to the next server, or is forgotten. */
+static void only_live_sessions_need_their_ticket(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = open_scene(f);
+    cancel(f, s.chat, 1);
+    s.session->row.ticket++;
+    assert_null(core_check(f->core));
+}
+
 static void live_session_whose_ticket_is_over(void **state)
 {
     static const int8_t over[] = {TICKET_FAILED, TICKET_CANCELLED, TICKET_ENDED};
@@ -315,6 +325,7 @@ int main(void)
         FIXTURE_TEST(player_has_two_seats),
         FIXTURE_TEST(live_session_whose_ticket_has_another),
         FIXTURE_TEST(live_session_without_a_ticket),
+        FIXTURE_TEST(only_live_sessions_need_their_ticket),
         FIXTURE_TEST(live_session_whose_ticket_is_over),
         FIXTURE_TEST(answered_ticket_whose_match_is_not_open),
         FIXTURE_TEST(session_without_a_deadline),
