@@ -150,9 +150,9 @@ struct muster_server {
     float cpu;
     float memory;
     int32_t count_told; /* -1 = the true one */
-    bool drain_on;
-    bool drain_owed;
-    bool drain_sent;
+    bool drain_on;      /* what the game asked for last */
+    bool drain_owed;    /* not acknowledged */
+    bool drain_sent;    /* on this connection */
 
     struct match *matches; /* 2 · max_matches: as many held as may be, as many ending */
     size_t n_matches;
@@ -588,15 +588,21 @@ static void pump_validations(struct muster_server *m)
     }
 }
 
+static void pump_drain(struct muster_server *m)
+{
+    if (!m->drain_owed || m->drain_sent)
+        return;
+    send_flag(m, DRAIN, m->drain_on);
+    m->drain_sent = true;
+}
+
 static void pump(struct muster_server *m, int64_t now)
 {
     pump_matches(m, now, false);
     pump_left(m);
     pump_validations(m);
-    if (m->drain_owed && !m->drain_sent && has_room(m)) {
-        send_flag(m, DRAIN, m->drain_on);
-        m->drain_sent = true;
-    }
+    if (has_room(m))
+        pump_drain(m);
 }
 
 static bool pump_has_work(const struct muster_server *m)
@@ -727,7 +733,8 @@ static bool is_temporary(const struct lobby_answer *a)
 }
 
 /* What the game ended meanwhile is said before the list, so that Muster hears of a result before it
- * sees the match missing. */
+ * sees the match missing. So is that this process drains, also where Muster knew: by an empty list
+ * it would take us for the next process at this address, which does not. */
 static void registered(struct muster_server *m, int32_t id, int64_t now)
 {
     m->link = LINK_REGISTERED;
@@ -744,6 +751,8 @@ static void registered(struct muster_server *m, int32_t id, int64_t now)
             m->matches[i].expires_ms = match_expiry(m);
     }
     pump_matches(m, now, true);
+    m->drain_owed |= m->drain_on;
+    pump_drain(m);
     send_list(m);
     if (m->calls.registered)
         m->calls.registered(m->user, id);
@@ -909,6 +918,8 @@ static void on_drain(struct muster_server *m, struct reader *r, bool is_ack)
         return;
     }
     send_flag(m, DRAIN_ACK, on);
+    if (!on && !m->drain_owed)
+        m->drain_on = false; /* the operator's no is about our own wish too */
     if (m->calls.drain)
         m->calls.drain(m->user, on);
 }

@@ -156,7 +156,9 @@ int32_t muster_server_match_count(const struct muster_server *m);
 /* Reports n instead of the true count; negative = the true count again. For tests of Muster. */
 void muster_server_set_match_count(struct muster_server *m, int32_t n);
 
-/* Asks for no more matches (or for matches again); repeated until Muster has acknowledged it. */
+/* Asks for no more matches (or for matches again); repeated until Muster has acknowledged it. While
+ * on it is said on each new connection too: it is the process that drains, and a new one at the
+ * same address does not unless it says so. */
 void muster_server_drain(struct muster_server *m, bool on);
 bool muster_server_drain_acknowledged(const struct muster_server *m);
 

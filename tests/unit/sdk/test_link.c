@@ -170,12 +170,12 @@ static void test_matches_and_what_is_owed_survive_a_lost_connection(void **state
     say(f, HELLO_YES_3);
     told(f, "registered 3\n");
     expect(f, "0F 00 0C 10 03 00 00 00 08 00 00 00 01 3C 00 00 00"); /* the end before the list */
+    expect(f, "03 00 0F 10 01");
     expect(f, "0F 00 11 10 03 00 00 00 02 07 00 00 00 09 00 00 00");
     expect(f, "12 00 02 10 03 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00");
     expect(f, "0C 00 06 10 03 00 00 00 09 00 00 00 'C' 00");
     expect(f, "0E 00 0E 10 03 00 00 00 07 00 00 00 F5 01 00 00");
     expect(f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
-    expect(f, "03 00 0F 10 01");
     expect_nothing(f);
 }
 
@@ -184,13 +184,49 @@ static void test_what_was_answered_is_not_said_again(void **state)
     struct fake *f = *state;
     muster_match_ready(f->m, 7);
     muster_match_validate(f->m, 7, 500, "A", 1);
-    muster_server_drain(f->m, true);
+    muster_server_drain(f->m, false);
     muster_server_poll(f->m);
-    say(f, "07 00 07 10 01 07 00 00 00 0B 00 0B 10 01 07 00 00 00 F4 01 00 00 03 00 10 10 01");
+    say(f, "07 00 07 10 01 07 00 00 00 0B 00 0B 10 01 07 00 00 00 F4 01 00 00 03 00 10 10 00");
     muster_match_end(f->m, 7, 0, 0);
     muster_server_poll(f->m);
     say(f, "07 00 0D 10 01 07 00 00 00");
     f->log[0] = '\0';
+    fake_cut(f);
+    f->log[0] = '\0';
+    fake_register(f);
+    expect_nothing(f);
+}
+
+#define DRAIN_ON "03 00 0F 10 01"
+
+/* Muster takes a server that returns without matches for a new process, which does not drain. */
+static void test_a_draining_process_says_so_on_every_connection(void **state)
+{
+    struct fake *f = *state;
+    muster_server_drain(f->m, true);
+    muster_server_poll(f->m);
+    expect(f, DRAIN_ON);
+    for (int round = 0; round < 2; round++) {
+        say(f, "03 00 10 10 01");
+        assert_true(muster_server_drain_acknowledged(f->m));
+        fake_cut(f);
+        accept_peer(f);
+        expect(f, HELLO);
+        say(f, HELLO_YES_3);
+        expect(f, DRAIN_ON NO_MATCHES IDLE_HEARTBEAT);
+        assert_false(muster_server_drain_acknowledged(f->m));
+    }
+    expect_nothing(f);
+}
+
+static void test_an_operators_undrain_is_not_undone_by_a_reconnect(void **state)
+{
+    struct fake *f = *state;
+    muster_server_drain(f->m, true);
+    muster_server_poll(f->m);
+    say(f, "03 00 10 10 01");
+    say(f, "03 00 0F 10 00");
+    told(f, "drain 0\n");
     fake_cut(f);
     f->log[0] = '\0';
     fake_register(f);
@@ -491,6 +527,8 @@ int main(void)
         cmocka_unit_test(test_a_lasting_connection_resets_the_back_off),
         HOLDING_TEST(test_matches_and_what_is_owed_survive_a_lost_connection),
         HOLDING_TEST(test_what_was_answered_is_not_said_again),
+        FAKE_TEST(test_a_draining_process_says_so_on_every_connection),
+        FAKE_TEST(test_an_operators_undrain_is_not_undone_by_a_reconnect),
         HOLDING_TEST(test_an_unconfirmed_match_outlives_musters_absence),
         cmocka_unit_test(test_a_server_that_does_not_know_the_list),
         cmocka_unit_test(test_no_heartbeats_when_told_so),
