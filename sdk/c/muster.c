@@ -47,6 +47,7 @@ enum {
     BACKOFF_FIRST_MS = 200,
     BACKOFF_MAX_MS = 10000,
     STEADY_MS = 10000,    /* a connection that lasted this long resets the back-off */
+    FAILURES_GREETED = 2, /* one that was greeted brings it back to 800 ms */
     CLOCK_STEP_MS = 1000, /* a larger difference is a clock that was set, not noise */
     TIMEOUT_MAX_MS = 60000,
 };
@@ -1175,7 +1176,8 @@ static int64_t backoff(struct muster_server *m)
 /* Acts on a noted failure. Matches and all that is owed stay. */
 static void lose(struct muster_server *m, int64_t now)
 {
-    bool steady = m->link == LINK_REGISTERED && now - m->registered_ms >= STEADY_MS;
+    bool greeted = m->link == LINK_REGISTERED;
+    bool steady = greeted && now - m->registered_ms >= STEADY_MS;
     if (m->fd >= 0)
         close(m->fd);
     m->fd = -1;
@@ -1185,6 +1187,8 @@ static void lose(struct muster_server *m, int64_t now)
     m->id = 0;
     if (steady)
         m->failures = 0;
+    else if (greeted && m->failures > FAILURES_GREETED)
+        m->failures = FAILURES_GREETED;
     int64_t wait_ms = backoff(m);
     m->failures++;
     m->until_ms = now + wait_ms;

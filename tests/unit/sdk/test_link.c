@@ -148,6 +148,26 @@ static void test_a_lasting_connection_resets_the_back_off(void **state)
     fake_stop(&f);
 }
 
+/* Muster restarted a few times in a row must not keep its servers waiting. */
+static void test_an_answered_greeting_makes_the_next_try_quick(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_listen(&f);
+    struct muster_options o = fake_options(&f);
+    fake_new(&f, &o);
+    int64_t most_ms = 0;
+    for (int round = 0; round < 40; round++) {
+        f.log[0] = '\0';
+        fake_register(&f);
+        fake_cut(&f);
+        most_ms = f.retry_ms > most_ms ? f.retry_ms : most_ms;
+    }
+    assert_true(most_ms <= 800);
+    assert_true(most_ms > 400); /* and yet not as quick as after a steady one */
+    fake_stop(&f);
+}
+
 static void test_matches_and_what_is_owed_survive_a_lost_connection(void **state)
 {
     struct fake *f = *state;
@@ -525,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_nobody_listens),
         cmocka_unit_test(test_back_off_doubles_with_full_jitter),
         cmocka_unit_test(test_a_lasting_connection_resets_the_back_off),
+        cmocka_unit_test(test_an_answered_greeting_makes_the_next_try_quick),
         HOLDING_TEST(test_matches_and_what_is_owed_survive_a_lost_connection),
         HOLDING_TEST(test_what_was_answered_is_not_said_again),
         FAKE_TEST(test_a_draining_process_says_so_on_every_connection),
