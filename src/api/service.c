@@ -225,6 +225,11 @@ const char *service_manager_address(const struct service *s, char dst[ADDRESS_MA
     return listener_address(s->doors.all[1].listener, dst);
 }
 
+void service_count(const struct service *s, struct core_counts *ret)
+{
+    core_count(pipeline_core(s->pipeline), ret);
+}
+
 void service_run(struct service *s)
 {
     log_gather(true);

@@ -33,6 +33,9 @@ int service_start(const struct service_config *config, struct store *store, stru
 const char *service_server_address(const struct service *s, char dst[ADDRESS_MAX]);
 const char *service_manager_address(const struct service *s, char dst[ADDRESS_MAX]);
 
+/* What it knows now. */
+void service_count(const struct service *s, struct core_counts *ret);
+
 /* Serves until SIGTERM or SIGINT, or service_stop: then accepts and reads no more, finishes the
  * batch, sends what it answers and returns. A second signal ends the process at once. */
 void service_run(struct service *s);

@@ -189,6 +189,23 @@ static void say_ready(const struct service *service)
     fflush(stdout);
 }
 
+static int32_t count_servers(const struct core_counts *counts)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < sizeof(counts->servers) / sizeof(counts->servers[0]); i++)
+        n += counts->servers[i];
+    return n;
+}
+
+/* Which program with which data: the first thing to know about a log. */
+static void log_started(const struct service *service, const char *folder)
+{
+    struct core_counts counts;
+    service_count(service, &counts);
+    log_line(LOG_INFO, "started", "version=%s data=%s servers=%d matches=%d", MUSTER_VERSION,
+             folder, count_servers(&counts), counts.sessions_open);
+}
+
 static int serve(const struct arguments *a, const struct config *config)
 {
     uint8_t secret[CORE_SECRET_SIZE];
@@ -213,10 +230,12 @@ static int serve(const struct arguments *a, const struct config *config)
         fprintf(stderr, "muster serve: %s\n", why);
         return EXIT_REFUSED;
     }
+    log_started(service, a->data);
     warn(a, config);
     say_ready(service);
     service_run(service);
     service_free(service);
+    log_line(LOG_INFO, "stopped", "data=%s", a->data);
     return EXIT_DONE;
 }
 

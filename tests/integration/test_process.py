@@ -55,6 +55,19 @@ def test_development_mode_listens_on_loopback_only(world):
             assert s.connect_ex(("127.0.0.2", address[1])) != 0
 
 
+def test_log_begins_with_what_was_started_and_ends_with_stopped(world):
+    """After a restart the first line tells what was loaded."""
+    world.server()
+    world.chat().allocate(7)
+    world.restart()
+    first, last, again = (
+        line for line in world.muster.log().splitlines() if " started " in line or " stopped " in line
+    )
+    assert re.search(r" info +started version=\S+ data=\S+ servers=0 matches=0$", first)
+    assert " stopped " in last
+    assert again.endswith("servers=1 matches=1")
+
+
 def test_sigterm_ends_it_with_0(world):
     world.server()
     world.chat()
