@@ -127,7 +127,7 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct service *s = handle->data;
     if (s->state != SERVING) {
-        log_flush();
+        log_gather(false);
         _exit(1);
     }
     log_line(LOG_INFO, "stopping", "signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");

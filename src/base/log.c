@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,10 +17,21 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 enum { LINE_MAX_LEN = 1024 };
 
-static pthread_mutex_t gathered_lock = PTHREAD_MUTEX_INITIALIZER;
+/*   log_line ──▶ filling ──log_flush──▶ writing ──▶ the writer thread's write(2)
+ * Only that thread ever waits for a reader of the log. It is started with the first gathering and
+ * ends with the process. `writing` belongs to it while it is busy; the lock guards the rest. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
+static bool started;
 static bool gathering;
-static char gathered[LOG_GATHER_MAX];
-static size_t gathered_len;
+static bool called; /* what is in `filling` is to be written */
+static bool busy;
+static char buffers[2][LOG_GATHER_MAX];
+static char *filling = buffers[0];
+static char *writing = buffers[1];
+static size_t filling_len;
+static uint64_t dropped; /* lines that found `filling` full */
 
 void log_set_level(enum log_level level)
 {
@@ -33,30 +46,19 @@ bool log_enabled(enum log_level level)
 /* Nothing sensible can be done when the log itself cannot be written. */
 static void write_out(const char *text, size_t n)
 {
-    ssize_t written = write(STDERR_FILENO, text, n);
-    (void)written;
-}
-
-static void write_gathered(void)
-{
-    if (gathered_len > 0)
-        write_out(gathered, gathered_len);
-    gathered_len = 0;
-}
-
-/* One write per line or per gathering, so that lines of several threads never mix. */
-static void put(const char *line, size_t n)
-{
-    pthread_mutex_lock(&gathered_lock);
-    if (!gathering) {
-        write_out(line, n);
-    } else {
-        if (gathered_len + n > sizeof(gathered))
-            write_gathered();
-        memcpy(gathered + gathered_len, line, n);
-        gathered_len += n;
+    while (n > 0) {
+        ssize_t written = write(STDERR_FILENO, text, n);
+        if (written > 0) {
+            text += written;
+            n -= (size_t)written;
+        } else if (written < 0 && errno == EAGAIN) {
+            /* Whoever shares the descriptor has made it so. */
+            struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
+            poll(&reader, 1, -1);
+        } else if (written == 0 || errno != EINTR) {
+            return;
+        }
     }
-    pthread_mutex_unlock(&gathered_lock);
 }
 
 static int print_time(char *dst, size_t cap)
@@ -70,13 +72,90 @@ static int print_time(char *dst, size_t cap)
     return snprintf(dst, cap, "%s.%03dZ", date, (int)(wall_ms % 1000));
 }
 
+static int begin_line(char *dst, enum log_level level, const char *what)
+{
+    int n = print_time(dst, LINE_MAX_LEN);
+    return n + snprintf(dst + n, LINE_MAX_LEN - (size_t)n, " %-5s %s", level_names[level], what);
+}
+
+static void write_dropped(uint64_t n)
+{
+    char line[LINE_MAX_LEN];
+    int len = begin_line(line, LOG_WARN, "log lines dropped");
+    len += snprintf(line + len, sizeof(line) - (size_t)len, " n=%" PRIu64 "\n", n);
+    write_out(line, (size_t)len);
+}
+
+/* With the lock held, which is free while it writes. */
+static void write_filled(void)
+{
+    char *text = filling;
+    size_t n = filling_len;
+    uint64_t lost = dropped;
+    filling = writing;
+    writing = text;
+    filling_len = 0;
+    dropped = 0;
+    called = false;
+    busy = true;
+    pthread_mutex_unlock(&lock);
+    write_out(text, n);
+    if (lost > 0)
+        write_dropped(lost);
+    pthread_mutex_lock(&lock);
+    busy = false;
+}
+
+static void *writer_run(void *arg)
+{
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!called)
+            pthread_cond_wait(&wake, &lock);
+        write_filled();
+        if (!called)
+            pthread_cond_broadcast(&idle);
+    }
+    return arg;
+}
+
+static void call_writer(void)
+{
+    if (filling_len == 0 || called)
+        return;
+    called = true;
+    pthread_cond_signal(&wake);
+}
+
+static void gather(const char *line, size_t n)
+{
+    if (filling_len + n > LOG_GATHER_MAX) {
+        dropped++;
+        return;
+    }
+    memcpy(filling + filling_len, line, n);
+    filling_len += n;
+    if (!gathering || filling_len > LOG_GATHER_MAX / 2)
+        call_writer();
+}
+
+/* One write per line, or one thread that writes, so that lines of several threads never mix. */
+static void put(const char *line, size_t n)
+{
+    pthread_mutex_lock(&lock);
+    if (gathering || called || busy)
+        gather(line, n);
+    else
+        write_out(line, n);
+    pthread_mutex_unlock(&lock);
+}
+
 void log_line(enum log_level level, const char *what, const char *format, ...)
 {
     if (!log_enabled(level))
         return;
     char line[LINE_MAX_LEN];
-    int n = print_time(line, sizeof(line));
-    n += snprintf(line + n, sizeof(line) - (size_t)n, " %-5s %s", level_names[level], what);
+    int n = begin_line(line, level, what);
     if (format[0] != '\0' && n < (int)sizeof(line) - 2) {
         line[n++] = ' ';
         va_list args;
@@ -90,19 +169,45 @@ void log_line(enum log_level level, const char *what, const char *format, ...)
     put(line, (size_t)n);
 }
 
+static void start_writer(void)
+{
+    pthread_t thread;
+    if (started || pthread_create(&thread, NULL, writer_run, NULL) != 0)
+        return;
+    pthread_detach(thread);
+    started = true;
+}
+
+/* A reader that has stopped must not keep the process from ending. */
+static void await_writer(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOG_LAST_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while ((called || busy) && pthread_cond_clockwait(&idle, &lock, CLOCK_MONOTONIC, &until) == 0)
+        continue;
+}
+
 void log_gather(bool on)
 {
-    pthread_mutex_lock(&gathered_lock);
-    gathering = on;
-    write_gathered();
-    pthread_mutex_unlock(&gathered_lock);
+    pthread_mutex_lock(&lock);
+    if (on)
+        start_writer();
+    gathering = on && started;
+    if (!gathering) {
+        call_writer();
+        await_writer();
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void log_flush(void)
 {
-    pthread_mutex_lock(&gathered_lock);
-    write_gathered();
-    pthread_mutex_unlock(&gathered_lock);
+    pthread_mutex_lock(&lock);
+    call_writer();
+    pthread_mutex_unlock(&lock);
 }
 
 const char *log_quote(char *dst, struct str s)

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/clock.h"
 #include "lib/unit.h"
 
 #include <fcntl.h>
@@ -197,28 +198,81 @@ static void gathered_lines_are_written_by_a_flush(void **state)
     assert_true(first && second && third && first < second && second < third);
 }
 
-static void more_than_can_be_gathered_is_written_at_once(void **state)
+/* Lines of about 1000 bytes, numbered from 0. */
+static void log_long_lines(int n)
 {
-    (void)state;
-    enum { LINES = 100 };
-    static char text[LOG_GATHER_MAX + LINES * 1024];
-    char what[1000];
+    char what[960];
     memset(what, 'w', sizeof(what) - 1);
     what[sizeof(what) - 1] = '\0';
+    for (int i = 0; i < n; i++)
+        log_line(LOG_INFO, what, "n=%d", i);
+}
+
+static void half_of_what_can_be_gathered_is_written_without_a_flush(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
     int saved = -1;
     int from = capture(&saved);
     assert_true(fcntl(STDERR_FILENO, F_SETPIPE_SZ, 1 << 20) > 0);
     log_gather(true);
-    for (int i = 0; i < LINES; i++)
-        log_line(LOG_INFO, what, "n=%d", i);
-    assert_true(captured(from, saved, text, sizeof(text)) > LOG_GATHER_MAX / 2);
-    from = capture(&saved);
+    log_long_lines(LOG_GATHER_MAX / 1900);
+    assert_true(read(from, text, 1) == 1); /* blocks until something comes */
     log_gather(false);
-    assert_true(captured(from, saved, text, sizeof(text)) > 0);
+    captured(from, saved, text, sizeof(text));
+}
+
+/* Reads until `end` has come. */
+static void read_until(int from, const char *end, char *ret, size_t cap)
+{
+    size_t len = 0;
+    ret[0] = '\0';
+    while (!strstr(ret + (len > 8192 ? len - 8192 : 0), end)) {
+        ssize_t n = read(from, ret + len, cap - 1 - len < 4096 ? cap - 1 - len : 4096);
+        assert_true(n > 0);
+        len += (size_t)n;
+        ret[len] = '\0';
+    }
+}
+
+/* Blocked for ever in write(2), and with it the loop that logs. */
+static void a_log_nobody_reads_drops_lines_and_never_blocks(void **state)
+{
+    (void)state;
+    enum { LINES = 2000 };
+    static char text[4 << 20];
+    int saved = -1;
+    int from = capture(&saved);
+    log_gather(true);
+    for (int i = 0; i < 10; i++) {
+        log_long_lines(LINES / 10);
+        log_flush();
+    }
+    int64_t began_ms = clock_monotonic_ms();
+    log_gather(false);
+    log_line(LOG_INFO, "after", "n=0"); /* goes behind what waits, not past it */
+    assert_in_range(clock_monotonic_ms() - began_ms, 0, 5 * LOG_LAST_MS);
+
+    read_until(from, "log lines dropped n=", text, sizeof(text));
+    char *count = strstr(text, "log lines dropped n=");
+    if (!strchr(count, '\n'))
+        read_until(from, "\n", count + strlen(count), 4096);
+    int written = 0;
+    for (const char *at = text; at < count; at++)
+        written += *at == '\n';
+    assert_int_equal(written + atoi(count + strlen("log lines dropped n=")), LINES + 1);
+    assert_true(written > LOG_GATHER_MAX / 1100);
+
+    log_gather(true);
+    log_line(LOG_INFO, "read again", "n=1");
+    log_gather(false);
+    captured(from, saved, text, sizeof(text));
+    assert_non_null(strstr(text, "read again n=1\n"));
 }
 
 int main(void)
 {
+    alarm(30); /* a write that blocks fails the test */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_text_is_only_quoted),
         cmocka_unit_test(quotes_and_control_characters_are_escaped),
@@ -229,7 +283,8 @@ int main(void)
         cmocka_unit_test(levels_above_the_threshold_are_silent),
         cmocka_unit_test(a_line_too_long_is_cut_and_still_a_line),
         cmocka_unit_test(gathered_lines_are_written_by_a_flush),
-        cmocka_unit_test(more_than_can_be_gathered_is_written_at_once),
+        cmocka_unit_test(half_of_what_can_be_gathered_is_written_without_a_flush),
+        cmocka_unit_test(a_log_nobody_reads_drops_lines_and_never_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
