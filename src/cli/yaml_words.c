@@ -85,7 +85,6 @@ static const char *shape_words(const char *complaint)
 void yaml_words(char *place, const char *complaint, char ret[YAML_WORDS_MAX])
 {
     char words[160], name[64];
-    unsigned max;
     const char *shape = shape_words(complaint);
     const char *allowed =
         strcmp(last_step(place), "role") == 0 ? "server or chat" : "true or false";
@@ -97,12 +96,13 @@ void yaml_words(char *place, const char *complaint, char ret[YAML_WORDS_MAX])
         snprintf(words, sizeof(words), "there is no setting '%s'", name);
     else if (sscanf(complaint, "Missing required mapping field: %63s", name) == 1)
         snprintf(words, sizeof(words), "%s is missing", name);
-    else if (sscanf(complaint, "Excessive entries (%u max)", &max) == 1)
-        snprintf(words, sizeof(words), "there are more than %u", max);
+    else if (sscanf(complaint, "Excessive entries (%15[0-9]", name) == 1)
+        snprintf(words, sizeof(words), "there are more than %s", name);
     else
         snprintf(words, sizeof(words), "%.150s", shape ? shape : complaint);
-    /* libcyaml is then one step too deep: at the last setting it saw, at an entry 0. */
-    if (strncmp(complaint, "Missing", 7) == 0 || strncmp(last_step(place), "entry 0", 8) == 0)
+    /* libcyaml is then one step too deep: at the last setting or entry it saw, or at an entry 0. */
+    if (strncmp(complaint, "Missing", 7) == 0 || strncmp(complaint, "Excessive", 9) == 0 ||
+        strcmp(last_step(place), "entry 0") == 0)
         drop_last_step(place);
     snprintf(ret, YAML_WORDS_MAX, "%.150s%s%s", place, place[0] ? ": " : "", words);
 }

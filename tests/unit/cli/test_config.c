@@ -160,6 +160,16 @@ static void test_wrong_shapes_are_refused(void **state)
                 "not supported");
 }
 
+static void test_a_list_that_is_too_long(void **state)
+{
+    struct fixture *f = *state;
+    char text[4096] = "regions:\n";
+    for (int i = 0; i < 70; i++)
+        strcat(text, "- {code: 1, name: A}\n");
+    assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
+    assert_non_null(strstr(f->why, "line 66: regions: there are more than 64"));
+}
+
 /* In particular regions: [] of a token must not mean all of them. */
 static void test_an_empty_list_is_not_the_default(void **state)
 {
@@ -309,6 +319,7 @@ int main(void)
         T(test_tokens_are_kept_as_hashes),
         T(test_unknown_keys_are_refused),
         T(test_wrong_shapes_are_refused),
+        T(test_a_list_that_is_too_long),
         T(test_an_empty_list_is_not_the_default),
         T(test_what_is_not_yaml_is_refused_with_its_line),
         T(test_numbers_are_digits),
