@@ -100,10 +100,6 @@ int dbfile_connect(const char *folder, const char *name, sqlite3 **ret)
                  WAL_KEEP_BYTES);
         rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     }
-    if (rc != SQLITE_OK) {
-        sqlite3_close(db);
-        db = NULL;
-    }
     *ret = db;
     return rc;
 }
@@ -205,7 +201,24 @@ static int check_file(sqlite3 *db, const char *folder, const char *name, const c
     return SQLITE_OK;
 }
 
-static int refuse(sqlite3 *db, int rc, const char *folder, const char *name, struct why *why)
+/* True when the system's reason has a sentence of its own, which is in why then. */
+static bool blame_system(int err, const char *folder, const char *name, struct why *why)
+{
+    if (err == EMFILE || err == ENFILE) {
+        why_set(why,
+                "%s/%s cannot be opened: too few file descriptors. Raise the limit (ulimit -n).",
+                folder, name);
+        return true;
+    }
+    if (err == ENOSPC || err == EDQUOT) {
+        why_set(why, "%s/%s cannot be opened: no space left on the device of %s. Make room there.",
+                folder, name, folder);
+        return true;
+    }
+    return false;
+}
+
+int dbfile_refuse(sqlite3 *db, int rc, const char *folder, const char *name, struct why *why)
 {
     char text[256];
     if (rc == SQLITE_MISMATCH)
@@ -214,11 +227,13 @@ static int refuse(sqlite3 *db, int rc, const char *folder, const char *name, str
         why_set(why,
                 "%s/%s is damaged or no SQLite database: %s. Restore the whole folder from a "
                 "backup, or choose another data folder.",
-                folder, name, dbfile_error(db, text, sizeof(text)));
+                folder, name, sqlite3_errstr(rc));
         return ERR_FORMAT;
     }
-    why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.", folder,
-            name, db ? dbfile_error(db, text, sizeof(text)) : sqlite3_errstr(rc));
+    int system = (rc & 0xFF) == SQLITE_FULL ? ENOSPC : db ? sqlite3_system_errno(db) : 0;
+    if (!blame_system(system, folder, name, why))
+        why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.",
+                folder, name, db ? dbfile_error(db, text, sizeof(text)) : sqlite3_errstr(rc));
     return ERR_IO;
 }
 
@@ -227,8 +242,9 @@ int dbfile_open(const char *folder, const char *name, const char *schema, sqlite
 {
     int err = sync_files(folder, name);
     if (err != 0) {
-        why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.",
-                folder, name, strerrordesc_np(-err));
+        if (!blame_system(-err, folder, name, why))
+            why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.",
+                    folder, name, strerrordesc_np(-err));
         return ERR_IO;
     }
     sqlite3 *db = NULL;
@@ -239,7 +255,7 @@ int dbfile_open(const char *folder, const char *name, const char *schema, sqlite
         *ret = db;
         return 0;
     }
-    err = refuse(db, rc, folder, name, why);
+    err = dbfile_refuse(db, rc, folder, name, why);
     dbfile_close(db);
     return err;
 }

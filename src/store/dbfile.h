@@ -35,9 +35,13 @@ void complaint_settle(struct complaint *c, const char *what);
 int dbfile_open(const char *folder, const char *name, const char *schema, sqlite3 **ret,
                 struct why *why);
 
-/* One more connection to a file that dbfile_open has checked. Returns SQLite's code; *ret is NULL
- * on failure. */
+/* One more connection to a file that dbfile_open has checked. Returns SQLite's code; *ret is to
+ * be closed with dbfile_close in any case. */
 int dbfile_connect(const char *folder, const char *name, sqlite3 **ret);
+
+/* Says in why that folder/name cannot be used, by SQLite's code and the reason the system gave its
+ * connection (may be NULL). SQLITE_MISMATCH: why is set already. Returns ERR_FORMAT or ERR_IO. */
+int dbfile_refuse(sqlite3 *db, int rc, const char *folder, const char *name, struct why *why);
 
 /* Makes the names in a folder durable. Returns 0 or the negative errno. */
 int dbfile_sync_folder(const char *folder);

@@ -28,8 +28,9 @@ int fold_open(struct fold *f, const char *folder, struct journal *journal,
         f->read = dbfile_prepare(f->reader, JOURNAL_READ);
         rc = f->read ? SQLITE_OK : sqlite3_errcode(f->reader);
     }
+    bool read = rc == SQLITE_OK;
     struct store_tip tip;
-    if (rc == SQLITE_OK)
+    if (read)
         rc = state_tip(&f->state, &tip);
     if (rc == SQLITE_OK) {
         f->folded_seq = tip.seq;
@@ -42,13 +43,11 @@ int fold_open(struct fold *f, const char *folder, struct journal *journal,
         pthread_condattr_destroy(&attr);
         return 0;
     }
-    why_set(why,
-            "%s: " JOURNAL_FILE " or " STATE_FILE " cannot be read: %s. Restore the whole "
-            "folder from a backup, or choose another data folder.",
-            folder, sqlite3_errstr(rc));
+    err = read ? dbfile_refuse(f->state.db, rc, folder, STATE_FILE, why)
+               : dbfile_refuse(f->reader, rc, folder, JOURNAL_FILE, why);
     dbfile_close(f->reader);
     state_close(&f->state);
-    return dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
+    return err;
 }
 
 /* Reads rows after *tip into `latest` until the slice is full. Returns SQLite's code,
