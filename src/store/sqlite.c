@@ -129,8 +129,12 @@ static int lock_folder(const char *folder, int *ret_fd, struct why *why)
     snprintf(path, sizeof(path), "%s/lock", folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-        why_set(why, "%s cannot be opened: %s. Check that the data folder is yours.", path,
-                strerrordesc_np(errno));
+        if (errno == ENOSPC || errno == EDQUOT)
+            why_set(why, "%s cannot be made: no space left on the device of %s. Make room there.",
+                    path, folder);
+        else
+            why_set(why, "%s cannot be opened: %s. Check that the data folder is yours.", path,
+                    strerrordesc_np(errno));
         return ERR_IO;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
@@ -153,11 +157,16 @@ static int check_pair(const struct sqlite_store *s, const char *folder, struct w
 {
     const struct journal *j = &s->journal;
     int64_t folded = s->fold.folded_seq;
+    if (j->rows == 0 && folded == 0)
+        return 0;
     if (j->rows == 0) {
         /* We always leave the newest row, so somebody took the journal away. */
-        if (folded > 0)
-            log_line(LOG_WARN, "journal is empty", "folded_seq=%" PRId64, folded);
-        return 0;
+        why_set(why,
+                "%s: " STATE_FILE " stands at batch %" PRId64 " but " JOURNAL_FILE
+                " is empty, so they are not of the same moment. Restore the whole folder from a "
+                "backup.",
+                folder, folded);
+        return ERR_FORMAT;
     }
     if (j->first <= folded + 1 && j->last >= folded)
         return 0;

@@ -252,25 +252,6 @@ static void trims_by_size_too(void **state)
     fixture_remove(folder);
 }
 
-static void goes_on_after_the_folded_batch_when_the_journal_is_empty(void **state)
-{
-    (void)state;
-    char *folder = fixture_folder();
-    struct store *store = fixture_open(folder, &fixture_eager);
-    model_commit(store, 1, 20);
-    fixture_wait_folded(store, 20);
-    store_close(store);
-    query(folder, JOURNAL_FILE, "DELETE FROM journal");
-    store = fixture_open(folder, &fixture_eager);
-    model_check(store, 20);
-    struct buf empty = {0};
-    assert_int_equal(fixture_commit(store, 1, &empty), ERR_IO);
-    model_commit(store, 21, 22);
-    model_check(store, 22);
-    store_close(store);
-    fixture_remove(folder);
-}
-
 static void assert_refused(const char *folder, int wanted, const char *part1, const char *part2)
 {
     struct store *store = NULL;
@@ -279,6 +260,24 @@ static void assert_refused(const char *folder, int wanted, const char *part1, co
     assert_null(store);
     if (!strstr(why, folder) || !strstr(why, part1) || !strstr(why, part2))
         fail_msg("the sentence was: %s", why);
+}
+
+/* The journal always keeps its newest row, so somebody took it away, and answers with it. */
+static void refuses_tables_without_their_journal(void **state)
+{
+    (void)state;
+    char *folder = fixture_folder();
+    struct store *store = fixture_open(folder, &fixture_eager);
+    model_commit(store, 1, 20);
+    fixture_wait_folded(store, 20);
+    store_close(store);
+    query(folder, JOURNAL_FILE, "DELETE FROM journal");
+    assert_refused(folder, ERR_FORMAT, "stands at batch 20", "journal.db is empty");
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/" JOURNAL_FILE, folder);
+    assert_int_equal(unlink(path), 0);
+    assert_refused(folder, ERR_FORMAT, "stands at batch 20", "Restore the whole folder");
+    fixture_remove(folder);
 }
 
 static void refuses_files_of_two_moments(void **state)
@@ -371,7 +370,8 @@ static void what_is_no_database_is_refused(void **state)
     for (int i = 0; i < 2; i++) {
         char *folder = fixture_folder();
         overwrite(folder, files[i], 0, 4096);
-        assert_refused(folder, ERR_FORMAT, files[i], "damaged or no SQLite database");
+        assert_refused(folder, ERR_FORMAT, files[i],
+                       "is damaged or no SQLite database: file is not a database");
         fixture_remove(folder);
     }
 }
@@ -504,7 +504,7 @@ int main(void)
         cmocka_unit_test(accepts_only_the_next_batch),
         cmocka_unit_test(trims_what_is_folded_and_nothing_else),
         cmocka_unit_test(trims_by_size_too),
-        cmocka_unit_test(goes_on_after_the_folded_batch_when_the_journal_is_empty),
+        cmocka_unit_test(refuses_tables_without_their_journal),
         cmocka_unit_test(refuses_files_of_two_moments),
         cmocka_unit_test(a_second_opening_is_refused),
         cmocka_unit_test(an_unknown_version_is_refused),
