@@ -15,6 +15,12 @@ static const char draft_name[] = "secret.new";
 
 static int fail(char *why, const char *folder, const char *what)
 {
+    if (errno == EMFILE || errno == ENFILE) {
+        snprintf(why, SECRET_WHY_MAX,
+                 "Cannot %s %s/%s: too few file descriptors. Raise the limit (ulimit -n)", what,
+                 folder, file_name);
+        return ERR_IO;
+    }
     snprintf(why, SECRET_WHY_MAX, "Cannot %s %s/%s: %s", what, folder, file_name, strerror(errno));
     return ERR_IO;
 }
@@ -68,10 +74,18 @@ static int read_secret(int fd, const char *folder, uint8_t ret[CORE_SECRET_SIZE]
     return 0;
 }
 
-int secret_load(const char *folder, uint8_t ret[CORE_SECRET_SIZE], bool *ret_made,
+static int missing(const char *folder, char *why)
+{
+    snprintf(why, SECRET_WHY_MAX,
+             "%s/%s is missing, and the folder holds matches whose tokens come from it. Restore it "
+             "from the backup, or move the folder away to start empty",
+             folder, file_name);
+    return ERR_FORMAT;
+}
+
+int secret_load(const char *folder, bool may_make, uint8_t ret[CORE_SECRET_SIZE],
                 char why[SECRET_WHY_MAX])
 {
-    *ret_made = false;
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return fail(why, folder, "open the folder of");
@@ -81,8 +95,7 @@ int secret_load(const char *folder, uint8_t ret[CORE_SECRET_SIZE], bool *ret_mad
         err = read_secret(fd, folder, ret, why);
         close(fd);
     } else if (errno == ENOENT) {
-        err = make_secret(dir, folder, ret, why);
-        *ret_made = err == 0;
+        err = may_make ? make_secret(dir, folder, ret, why) : missing(folder, why);
     } else {
         err = fail(why, folder, "open");
     }

@@ -10,7 +10,9 @@
 
 enum { SECRET_WHY_MAX = 256 };
 
-/* Reads folder/secret, or makes it when it is not there; *ret_made says which. Call only with the
- * folder locked. On failure returns ERR_IO or ERR_FORMAT and why is a sentence for the operator. */
-int secret_load(const char *folder, uint8_t ret[CORE_SECRET_SIZE], bool *ret_made,
+/* Reads folder/secret, or makes it when it is not there and may_make: a folder that holds data has
+ * lost its secret then, and with another one a repeated request would get another token. Call only
+ * with the folder locked. On failure returns ERR_IO or ERR_FORMAT and why is a sentence for the
+ * operator. */
+int secret_load(const char *folder, bool may_make, uint8_t ret[CORE_SECRET_SIZE],
                 char why[SECRET_WHY_MAX]);

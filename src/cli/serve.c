@@ -162,22 +162,18 @@ static int open_data(const char *folder, struct store **ret, uint8_t secret[CORE
 {
     const char *reason = NULL;
     char why[SECRET_WHY_MAX];
-    bool made = false;
     struct store_tip tip = {0};
     if (store_open_sqlite(folder, ret, &reason) != 0) {
         fprintf(stderr, "muster serve: %s\n", reason);
         return EXIT_REFUSED;
     }
-    if (secret_load(folder, secret, &made, why) != 0) {
+    /* A tip that cannot be read is no sign of an empty folder. */
+    bool empty = store_tip(*ret, &tip) == 0 && tip.seq == 0;
+    if (secret_load(folder, empty, secret, why) != 0) {
         fprintf(stderr, "muster serve: %s\n", why);
         store_close(*ret);
         return EXIT_REFUSED;
     }
-    if (made && store_tip(*ret, &tip) == 0 && tip.seq > 0)
-        log_line(LOG_WARN,
-                 "the secret was missing and has been made anew; tokens given before are "
-                 "not valid any more",
-                 "data=%s", folder);
     return 0;
 }
 

@@ -15,7 +15,6 @@ struct folder {
     char file[80];
     char why[SECRET_WHY_MAX];
     uint8_t secret[CORE_SECRET_SIZE];
-    bool made;
 };
 
 static int setup(void **state)
@@ -39,7 +38,7 @@ static int teardown(void **state)
 
 static int load(struct folder *f)
 {
-    return secret_load(f->path, f->secret, &f->made, f->why);
+    return secret_load(f->path, true, f->secret, f->why);
 }
 
 static void write_file(const struct folder *f, size_t len, mode_t mode)
@@ -57,7 +56,6 @@ static void test_made_once_and_kept(void **state)
     uint8_t first[CORE_SECRET_SIZE];
     struct stat st;
     assert_int_equal(load(f), 0);
-    assert_true(f->made);
     memcpy(first, f->secret, sizeof(first));
     assert_int_equal(stat(f->file, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
@@ -65,7 +63,6 @@ static void test_made_once_and_kept(void **state)
 
     memset(f->secret, 0, sizeof(f->secret));
     assert_int_equal(load(f), 0);
-    assert_false(f->made);
     assert_memory_equal(f->secret, first, sizeof(first));
 }
 
@@ -78,6 +75,16 @@ static void test_two_folders_have_two_secrets(void **state)
     unlink(f->file);
     assert_int_equal(load(f), 0);
     assert_memory_not_equal(f->secret, first, sizeof(first));
+}
+
+static void test_missing_beside_data_is_not_replaced(void **state)
+{
+    struct folder *f = *state;
+    assert_int_equal(secret_load(f->path, false, f->secret, f->why), ERR_FORMAT);
+    assert_non_null(strstr(f->why, "is missing"));
+    assert_int_equal(access(f->file, F_OK), -1);
+    assert_int_equal(load(f), 0);
+    assert_int_equal(secret_load(f->path, false, f->secret, f->why), 0);
 }
 
 static void test_wrong_size(void **state)
@@ -129,8 +136,7 @@ static void test_a_draft_left_by_a_crash_is_replaced(void **state)
 static void test_no_folder(void **state)
 {
     struct folder *f = *state;
-    assert_int_equal(secret_load("/tmp/muster-no-such-folder", f->secret, &f->made, f->why),
-                     ERR_IO);
+    assert_int_equal(secret_load("/tmp/muster-no-such-folder", true, f->secret, f->why), ERR_IO);
     assert_non_null(strstr(f->why, "No such file or directory"));
 }
 
@@ -140,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_made_once_and_kept),
         T(test_two_folders_have_two_secrets),
+        T(test_missing_beside_data_is_not_replaced),
         T(test_wrong_size),
         T(test_readable_by_others),
         T(test_a_link_is_not_followed),
