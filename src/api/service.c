@@ -11,6 +11,7 @@
 #include "store/writer.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include <unistd.h>
 
 enum {
-    DESCRIPTOR_RESERVE = 256, /* for files, threads and the loop itself */
+    DESCRIPTORS_LOOP = 12,    /* the loop itself, its signals, its listeners */
+    DESCRIPTOR_RESERVE = 256, /* for files that are opened later */
     STOP_COMMIT_MS = 5000,    /* the last batch's time to become durable */
     STOP_FLUSH_MS = 500,      /* the last answers' time to leave */
 };
@@ -144,20 +146,35 @@ static void watch_signals(struct service *s)
     uv_signal_start(&s->on_interrupt, on_signal, SIGINT);
 }
 
-/* Raises the number of descriptors to what the system allows and leaves some to files. */
-static struct loop_limits usable_limits(struct loop_limits wanted)
+/* Of the first `limit` descriptors; those above are not worth the calls. */
+static size_t descriptors_in_use(size_t limit)
+{
+    size_t n = 0;
+    for (int fd = 0; fd < 4096 && (size_t)fd < limit; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Raises the number of descriptors to what the system allows and leaves some to files, so that the
+ * cap on connections, which is logged, is met before the descriptors run out, which libuv hides.
+ * False when there are too few to serve anybody. */
+static bool use_descriptors(struct loop_limits *limits)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return wanted;
+        return true;
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_NOFILE, &files);
     size_t have = files.rlim_cur < SIZE_MAX / 2 ? (size_t)files.rlim_cur : SIZE_MAX / 2;
-    size_t left = have > 2 * DESCRIPTOR_RESERVE ? have - DESCRIPTOR_RESERVE : have / 2;
-    if (wanted.streams > left)
-        wanted.streams = left;
-    return wanted;
+    size_t own = descriptors_in_use(have) + DESCRIPTORS_LOOP;
+    if (have < own + 2)
+        return false;
+    size_t left = have - own;
+    left = left > 2 * DESCRIPTOR_RESERVE ? left - DESCRIPTOR_RESERVE : left / 2;
+    if (limits->streams > left)
+        limits->streams = left;
+    return true;
 }
 
 static struct service *service_new(struct loop_limits limits, struct store *store)
@@ -201,7 +218,14 @@ static int open_door(struct service *s, const struct port *port, const char *ip,
 int service_start(const struct service_config *config, struct store *store, struct service **ret,
                   char why[SERVICE_WHY_MAX])
 {
-    struct service *s = service_new(usable_limits(config->limits), store);
+    struct loop_limits limits = config->limits;
+    if (!use_descriptors(&limits)) {
+        snprintf(why, SERVICE_WHY_MAX,
+                 "Cannot serve: too few file descriptors. Raise the limit (ulimit -n)");
+        store_close(store);
+        return ERR_IO;
+    }
+    struct service *s = service_new(limits, store);
     int err = load(s, config, why);
     if (err == 0)
         err = open_door(s, &chat_server_port, config->bind_ip, config->server_port, why);

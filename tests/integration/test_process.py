@@ -1,13 +1,15 @@
 """The process itself: how it starts, what it refuses to start with, how it ends."""
 
 import re
+import resource
 import signal
 import socket
 import sqlite3
 import stat
+import subprocess
 
 import pytest
-from muster_proc import Muster, run, write_config
+from muster_proc import Muster, binary, run, write_config
 
 
 def refused_start(*arguments):
@@ -139,6 +141,48 @@ def test_damaged_journal_is_refused_not_overwritten(world):
     )
     assert "journal.db" in why
     assert journal.read_bytes() == damaged
+
+
+def test_missing_secret_of_a_folder_with_data_is_refused(world):
+    """It was made anew, and a repeated request got another token for the same lobby."""
+    world.server()
+    assert world.muster.term() == 0
+    (world.muster.data / "secret").unlink()
+    code, why = refused_start(
+        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0
+    )
+    assert code == 1 and "secret is missing" in why and "backup" in why
+    assert not (world.muster.data / "secret").exists()
+
+
+@pytest.mark.parametrize("n", range(6, 22))
+def test_too_few_descriptors_are_named(tmp_path, n):
+    """It aborted without a word, or advised to restore a backup."""
+    result = subprocess.run(
+        [binary(), "serve", "--dev", "--data", tmp_path / "d", "--server-port", "0",
+         "--manager-port", "0"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)),
+    )
+    assert result.returncode == 1
+    assert "too few file descriptors" in result.stderr
+
+
+def test_more_connections_than_descriptors_are_refused_in_the_log(tmp_path):
+    """libuv turned them away without a word to the log."""
+    limited = tmp_path / "muster"
+    limited.write_text(f'#!/bin/sh\nulimit -n 32\nexec {binary()} "$@"\n')
+    limited.chmod(0o700)
+    muster = Muster(tmp_path)
+    muster.binary = limited
+    with muster:
+        peers = [socket.create_connection(muster.server_address, timeout=5) for _ in range(40)]
+        peers[-1].settimeout(5)
+        assert peers[-1].recv(1) == b""
+        for s in peers:
+            s.close()
+        assert muster.term() == 0
+    assert "connection refused" in muster.log()
 
 
 def test_folder_is_private(world):

@@ -57,6 +57,7 @@ class Muster:
         self.config = config
         self.dev = dev
         self.env = env or {}
+        self.binary = binary()
         self.process = None
         self.ready_line = None
         self.server_address = self.manager_address = None
@@ -72,7 +73,7 @@ class Muster:
     def start(self, server_port=0, manager_port=0):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [binary(), *map(str, self.arguments(server_port, manager_port))],
+                [self.binary, *map(str, self.arguments(server_port, manager_port))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
