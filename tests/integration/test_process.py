@@ -216,6 +216,7 @@ def test_no_credential_is_logged(make_world):
     stranger = world.unregistered_server(token="guessed-token")
     stranger.say_hello()
     stranger.expect_closed()
+    assert world.muster.term() == 0, "the whole log is then written"
     log = world.muster.log()
     for secret in ("server-token", "chat-token", "guessed-token", match_token):
         assert secret not in log
