@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from gate import Gate, SmallDisk
+from muster_proc import run
 
 
 @pytest.fixture(params=["small tmpfs", "shim"])
@@ -100,3 +101,12 @@ def test_match_that_ends_while_the_disk_is_full_has_ended_afterwards(world, disk
     disk.free()
     world.wait(lambda: server.end(1).ok, "confirmed end", timeout_s=15)
     assert asker.refuse(1) == "Invalid match lobby ID"
+
+
+def test_start_on_a_full_disk_names_the_cause(disk):
+    """It spoke of an I/O error."""
+    disk.fill()
+    result = run("serve", "--dev", "--data", disk.folder / "data", "--server-port", 0,
+                 "--manager-port", 0, env=disk.env, timeout_s=15)
+    assert result.returncode == 1
+    assert "no space left on the device" in result.stderr.lower()
