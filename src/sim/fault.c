@@ -17,11 +17,20 @@ static struct wire *some_wire(struct world *w)
     return wire;
 }
 
+/* Each end learns of it within its time. */
+static void cut_within(struct world *w, struct wire *wire, int64_t plane_max_ms,
+                       int64_t peer_max_ms)
+{
+    int64_t plane_ms = random_between(&w->random, 0, plane_max_ms);
+    int64_t peer_ms = random_between(&w->random, 0, peer_max_ms);
+    wire_cut(w, wire, plane_ms, peer_ms);
+}
+
 static void cut(struct world *w)
 {
     struct wire *wire = some_wire(w);
     if (wire)
-        wire_cut(w, wire, random_between(&w->random, 0, 500), random_between(&w->random, 0, 500));
+        cut_within(w, wire, 500, 500);
 }
 
 /* One end learns long after the other. */
@@ -31,8 +40,7 @@ static void half_open(struct world *w)
     if (!wire)
         return;
     bool plane_late = random_chance(&w->random, 50);
-    wire_cut(w, wire, random_between(&w->random, 0, plane_late ? 60000 : 300),
-             random_between(&w->random, 0, plane_late ? 300 : 60000));
+    cut_within(w, wire, plane_late ? 60000 : 300, plane_late ? 300 : 60000);
 }
 
 /* A server is cut off while it is being asked, and we die before it is back: what is owed to it
@@ -42,8 +50,7 @@ static void cut_and_crash(struct world *w)
     for (int i = 0; i < w->n_games; i++) {
         struct wire *wire = wire_find(w, w->games[i].conn);
         if (wire && random_chance(&w->random, 50))
-            wire_cut(w, wire, random_between(&w->random, 0, 100),
-                     random_between(&w->random, 0, 9000));
+            cut_within(w, wire, 100, 9000);
     }
     world_after(w, random_between(&w->random, 0, 3000), HAPPENS_CRASH)->life = w->plane_life;
 }

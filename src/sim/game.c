@@ -23,19 +23,17 @@ static void wake_after(struct world *w, struct game *g, int64_t delay_ms)
 void game_init(struct world *w, struct game *g, int index)
 {
     struct random *r = &w->random;
-    *g = (struct game){
-        .index = index,
-        .region = (int8_t)random_between(r, 0, 2),
-        .max = (int32_t)random_between(r, 1, 5),
-        .port = 20000 + index,
-        .knows_list = random_chance(r, 80),
-        .says_ready = random_chance(r, 60),
-        .refuse_percent = random_chance(r, 30) ? (int)random_between(r, 1, 60) : 0,
-        .silent_percent = random_chance(r, 30) ? (int)random_between(r, 1, 60) : 0,
-        .ack_max_ms = random_chance(r, 30) ? 9000 : 50,
-        .match_max_ms = random_between(r, 5, random_chance(r, 30) ? 1200 : 90) * 1000,
-        .lies_by = random_chance(r, 10) ? (int32_t)random_between(r, 1, 2) : 0,
-    };
+    *g = (struct game){.index = index, .port = 20000 + index};
+    g->region = (int8_t)random_between(r, 0, 2);
+    g->max = (int32_t)random_between(r, 1, 5);
+    g->knows_list = random_chance(r, 80);
+    g->says_ready = random_chance(r, 60);
+    g->refuse_percent = random_chance(r, 30) ? (int)random_between(r, 1, 60) : 0;
+    g->silent_percent = random_chance(r, 30) ? (int)random_between(r, 1, 60) : 0;
+    g->ack_max_ms = random_chance(r, 30) ? 9000 : 50;
+    g->match_max_ms = random_chance(r, 30) ? 1200 * 1000 : 90 * 1000;
+    g->match_max_ms = random_between(r, 5 * 1000, g->match_max_ms);
+    g->lies_by = random_chance(r, 10) ? (int32_t)random_between(r, 1, 2) : 0;
     wake_after(w, g, random_between(r, 0, 5000));
 }
 
@@ -81,11 +79,13 @@ static void say_hello(struct world *w, struct game *g)
 static void say_heartbeat(struct world *w, struct game *g)
 {
     struct letter *l = letter_new(EVENT_HEARTBEAT, g->conn);
+    float cpu_percent = (float)random_between(&w->random, 0, 100);
+    float memory_percent = (float)random_between(&w->random, 0, 100);
     l->event.heartbeat = (struct chat_sv_heartbeat){
         .server_id = g->server_id,
         .current_match_count = held_by(g) + g->lies_by,
-        .cpu_percent = (float)random_between(&w->random, 0, 100),
-        .memory_percent = (float)random_between(&w->random, 0, 100),
+        .cpu_percent = cpu_percent,
+        .memory_percent = memory_percent,
     };
     wire_to_plane(w, l);
 }

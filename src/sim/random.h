@@ -1,4 +1,5 @@
-/* The simulator's only source of chance: splitmix64, so that a seed is one number. */
+/* The simulator's only source of chance: splitmix64, so that a seed is one number. Draw once per
+ * statement: C leaves the order of two draws in one call or initializer to the compiler. */
 #pragma once
 
 #include <stdbool.h>
