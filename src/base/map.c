@@ -23,13 +23,6 @@ void map_done(struct map *m)
     *m = (struct map){0};
 }
 
-void map_clear(struct map *m)
-{
-    if (m->cap > 0)
-        memset(m->slots, 0, m->cap * sizeof(*m->slots));
-    m->len = 0;
-}
-
 static size_t slot_of(const struct map *m, uint64_t key)
 {
     size_t mask = m->cap - 1;

@@ -17,8 +17,8 @@ struct map {
     size_t len;
 };
 
+/* The map is empty afterwards and may be used again. */
 void map_done(struct map *m);
-void map_clear(struct map *m);
 
 /* NULL when absent. */
 void *map_get(const struct map *m, uint64_t key);
