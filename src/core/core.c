@@ -62,17 +62,25 @@ struct str text_keep(struct core *core, struct str s)
 
 /* ── dispatch ──────────────────────────────────────────────────────────────────────────────── */
 
-/* The server that speaks on the connection, when the id it names (if any) is its own. */
-static struct server *speaking_server(struct core *core, const struct event *event, int32_t id)
+static struct server *speaking_server(struct core *core, const struct event *event)
 {
     struct peer *peer = peer_find(core, event->conn);
-    if (!peer || !peer->server || peer->challenging)
-        return NULL;
-    if (id && peer->server->row.id != id) {
-        core->spoofed++;
-        return NULL;
+    return peer && !peer->challenging ? peer->server : NULL;
+}
+
+/* Identity is the connection; some messages name a server all the same. */
+static bool names_another(const struct server *server, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_READY:
+        return event->ready.server_id != server->row.id;
+    case EVENT_MATCH_ENDED:
+        return event->match_ended.server_id != server->row.id;
+    case EVENT_PLAYER_LEFT:
+        return event->player_left.server_id != server->row.id;
+    default:
+        return false;
     }
-    return peer->server;
 }
 
 static struct chat_server *speaking_chat(struct core *core, const struct event *event)
@@ -94,6 +102,8 @@ static int32_t lobby_of(const struct event *event)
         return event->validate.lobby;
     case EVENT_MATCH_ENDED:
         return event->match_ended.lobby;
+    case EVENT_PLAYER_LEFT:
+        return event->player_left.lobby;
     case EVENT_ALLOCATE:
         return event->allocate.lobby;
     case EVENT_CANCEL:
@@ -103,7 +113,7 @@ static int32_t lobby_of(const struct event *event)
     }
 }
 
-/* Answers a request with a refusal; events that nobody waits for are let go. */
+/* Answers a request with a refusal; events that nobody waits for are only noted. */
 static void refuse_event(struct core *core, const struct event *event, int err)
 {
     static const struct {
@@ -115,12 +125,11 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         {EVENT_CHAT_HELLO, EFFECT_CHAT_HELLO},     {EVENT_ALLOCATE, EFFECT_ALLOCATED},
         {EVENT_CANCEL, EFFECT_CANCELLED},
     };
+    int32_t lobby = lobby_of(event);
+    note_refused(core, event->conn, err)->lobby = lobby;
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
         if (answers[i].event != event->kind)
             continue;
-        struct effect *note = note_refused(core, event->conn, err);
-        int32_t lobby = lobby_of(event);
-        note->lobby = lobby;
         struct effect *e = effect_add(core, answers[i].answer, event->conn);
         e->err = err;
         e->lobby = lobby;
@@ -130,17 +139,10 @@ static void refuse_event(struct core *core, const struct event *event, int err)
 
 static void server_event(struct core *core, const struct event *event)
 {
-    int32_t id = 0;
-    if (event->kind == EVENT_READY)
-        id = event->ready.server_id;
-    else if (event->kind == EVENT_MATCH_ENDED)
-        id = event->match_ended.server_id;
-    else if (event->kind == EVENT_PLAYER_LEFT)
-        id = event->player_left.server_id;
-    bool named = event->kind == EVENT_READY || event->kind == EVENT_MATCH_ENDED ||
-                 event->kind == EVENT_PLAYER_LEFT;
-    struct server *server = speaking_server(core, event, named && id == 0 ? -1 : id);
-    if (!server) {
+    struct server *server = speaking_server(core, event);
+    bool spoofed = server && names_another(server, event);
+    core->spoofed += spoofed;
+    if (!server || spoofed) {
         refuse_event(core, event, ERR_NOT_REGISTERED);
         return;
     }

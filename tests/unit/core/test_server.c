@@ -207,7 +207,11 @@ static void spoofed_ids_are_refused_and_counted(void **state)
     struct event l = {.kind = EVENT_MATCH_LIST, .conn = conn};
     l.match_list.server_id = id_of(f, other);
     step(f, &l);
-    assert_int_equal(f->core->spoofed, 1 + 6 + 1);
+    struct event p = {.kind = EVENT_PLAYER_LEFT, .conn = conn};
+    p.player_left.server_id = id_of(f, other);
+    step(f, &p);
+    assert_int_equal(count_notes(f, NOTE_REFUSED), 1); /* no answer, but a line */
+    assert_int_equal(f->core->spoofed, 1 + 6 + 1 + 1);
 }
 
 static void silent_server_is_offline_and_its_matches_are_lost_once(void **state)
