@@ -43,7 +43,9 @@
     X(tickets_open)                                                                                \
     X(tickets_kept)                                                                                \
     X(servers)                                                                                     \
-    X(chat_servers)
+    X(chat_servers)                                                                                \
+    X(enrolments)                                                                                  \
+    X(audit_kept)
 
 enum {
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,

@@ -123,7 +123,7 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         {EVENT_SERVER_HELLO, EFFECT_SERVER_HELLO}, {EVENT_READY, EFFECT_READY},
         {EVENT_VALIDATE, EFFECT_VALIDATE},         {EVENT_MATCH_ENDED, EFFECT_MATCH_ENDED},
         {EVENT_CHAT_HELLO, EFFECT_CHAT_HELLO},     {EVENT_ALLOCATE, EFFECT_ALLOCATED},
-        {EVENT_CANCEL, EFFECT_CANCELLED},
+        {EVENT_CANCEL, EFFECT_CANCELLED},          {EVENT_OPERATE, EFFECT_OPERATED},
     };
     int32_t lobby = lobby_of(event);
     note_refused(core, event->conn, err)->lobby = lobby;
@@ -217,15 +217,20 @@ static void pong(struct core *core, conn_id conn)
         chat_server_alive(core, peer->chat);
 }
 
-static void operator_drain(struct core *core, const struct event *event)
+static void operate(struct core *core, const struct event *event)
 {
-    struct server *server =
-        map_get(&core->servers, (uint64_t)(int64_t)event->operator_drain.server_id);
+    const struct operate *o = &event->operate;
+    struct server *server = map_get(&core->servers, (uint64_t)o->target);
+    struct effect *answer = effect_add(core, EFFECT_OPERATED, event->conn);
+    answer->verb = (int8_t)o->verb;
+    answer->object = o->target;
+    answer->err = server ? 0 : ERR_NOT_FOUND;
     if (!server)
         return;
-    server_drain(core, server, DRAIN_BY_OPERATOR, event->operator_drain.on);
+    bool on = o->verb == OPERATE_DRAIN;
+    server_drain(core, server, DRAIN_BY_OPERATOR, on);
     if (server->conn)
-        effect_add(core, EFFECT_DRAIN, server->conn)->on = event->operator_drain.on;
+        effect_add(core, EFFECT_DRAIN, server->conn)->on = on;
 }
 
 /* Commits work again. What was said meanwhile by peers who wait for no answer was let go, so ask.
@@ -273,6 +278,7 @@ static bool is_soft(enum event_kind kind)
     case EVENT_PONG:
     case EVENT_GONE:
     case EVENT_DRAIN_ACK:
+    case EVENT_READ:
     case EVENT_STORE_DOWN:
     case EVENT_STORE_UP:
         return true;
@@ -362,8 +368,13 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     case EVENT_GONE:
         gone(core, event->conn);
         break;
-    case EVENT_OPERATOR_DRAIN:
-        operator_drain(core, event);
+    case EVENT_READ:
+        effect_add(core, EFFECT_READ, event->conn);
+        break;
+    case EVENT_OPERATE:
+        operate(core, event);
+        break;
+    case EVENT_CONFIGURE:
         break;
     case EVENT_STORE_DOWN:
         core->read_only = true;

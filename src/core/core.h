@@ -45,6 +45,9 @@ struct fleet_config {
 
 struct region_config {
     char name[16]; /* "" = this code is not configured */
+    bool located;
+    double latitude; /* degrees */
+    double longitude;
 };
 
 struct core_timeouts {
@@ -72,6 +75,8 @@ struct core_limits {
     int32_t tickets_kept; /* the newest so many finished tickets are kept */
     int32_t servers;      /* more are refused with "Internal error" */
     int32_t chat_servers;
+    int32_t enrolments; /* stored ones; more are refused with "Too many open requests" */
+    int32_t audit_kept; /* the newest so many lines of the audit are kept */
 };
 
 struct core_config {

@@ -2,7 +2,7 @@
 
 bool effect_is_answer(enum effect_kind kind)
 {
-    return kind <= EFFECT_CANCELLED;
+    return kind <= EFFECT_OPERATED;
 }
 
 const char *effect_name(enum effect_kind kind)
@@ -17,6 +17,8 @@ const char *effect_name(enum effect_kind kind)
         [EFFECT_CHAT_HEARTBEAT] = "CHAT_HEARTBEAT",
         [EFFECT_ALLOCATED] = "ALLOCATED",
         [EFFECT_CANCELLED] = "CANCELLED",
+        [EFFECT_READ] = "READ",
+        [EFFECT_OPERATED] = "OPERATED",
         [EFFECT_ALLOCATE] = "ALLOCATE",
         [EFFECT_CANCEL] = "CANCEL",
         [EFFECT_DRAIN] = "DRAIN",
@@ -52,7 +54,9 @@ const char *event_name(enum event_kind kind)
         [EVENT_CANCEL] = "CANCEL",
         [EVENT_PONG] = "PONG",
         [EVENT_GONE] = "GONE",
-        [EVENT_OPERATOR_DRAIN] = "OPERATOR_DRAIN",
+        [EVENT_READ] = "READ",
+        [EVENT_OPERATE] = "OPERATE",
+        [EVENT_CONFIGURE] = "CONFIGURE",
         [EVENT_STORE_DOWN] = "STORE_DOWN",
         [EVENT_STORE_UP] = "STORE_UP",
     };
@@ -86,6 +90,8 @@ const char *note_text(enum note note)
         [NOTE_MATCH_ENDED] = "match ended",
         [NOTE_LATE_ACK] = "late acknowledgement answered with a cancel",
         [NOTE_CANCEL_GIVEN_UP] = "cancel never acknowledged",
+        [NOTE_OPERATED] = "operator",
+        [NOTE_CONFIGURED] = "configuration read again",
         [NOTE_STOPPED] = "this process was stopped; deadlines moved",
     };
     return note < NOTES ? texts[note] : "?";

@@ -19,6 +19,8 @@ enum effect_kind {
     EFFECT_CHAT_HEARTBEAT, /* wall_ms */
     EFFECT_ALLOCATED,      /* err, lobby, server_id, ip, port, token, wall_ms */
     EFFECT_CANCELLED,      /* err, lobby */
+    EFFECT_READ,           /* err */
+    EFFECT_OPERATED, /* err, verb, object; ENROL, ROTATE: token; wall_ms: of the first asking */
 
     /* Commands and news: nobody asked. */
     EFFECT_ALLOCATE,    /* lobby, game_type, game_mode, token */
@@ -64,6 +66,8 @@ enum note {
     NOTE_MATCH_ENDED,
     NOTE_LATE_ACK,
     NOTE_CANCEL_GIVEN_UP,
+    NOTE_OPERATED, /* an operator changed something: text says what, chat by whom */
+    NOTE_CONFIGURED,
     NOTE_STOPPED, /* we did not run for a while; liveness deadlines moved */
     NOTES
 };
@@ -81,6 +85,15 @@ struct effect {
     int8_t event; /* enum match_event */
     bool on;
     enum note note;
+    int8_t verb;        /* enum operate_verb */
+    int8_t region_code; /* notes: 0.. as configured; -1 = none or several */
+    int32_t fleet_id;   /* notes; 0 = none */
+    int32_t load;       /* NOTE_TICKET_DONE: of the chosen server, the match included … */
+    int32_t max;        /* … of this */
+    int64_t object;     /* EFFECT_OPERATED: what was made or changed */
+    int64_t asked_us;   /* EFFECT_ALLOCATED, notes of a ticket: at_us of the request; 0 = unknown */
+    int64_t since_us;   /* NOTE_MATCH_READY: when it was allocated; NOTE_TICKET_DONE: when the
+                           server that acknowledged was told; 0 = unknown */
     int64_t ticket;
     int64_t session;
     int64_t wall_ms; /* NOTE_STOPPED and NOTE_SERVER_BACKOFF: for how long */

@@ -38,7 +38,9 @@ enum event_kind {
     EVENT_GONE, /* the connection is closed, by whomever */
 
     /* operators */
-    EVENT_OPERATOR_DRAIN,
+    EVENT_READ,      /* somebody looked: answered when what he saw is durable */
+    EVENT_OPERATE,   /* somebody changes something */
+    EVENT_CONFIGURE, /* the configuration was read again */
 
     /* the store (sent by the pipeline only) */
     EVENT_STORE_DOWN, /* commits fail: refuse what would change anything */
@@ -47,9 +49,47 @@ enum event_kind {
     EVENT_KINDS
 };
 
+/* What an operator can do. */
+enum operate_verb {
+    OPERATE_DRAIN,
+    OPERATE_UNDRAIN,
+    OPERATE_END,    /* a session */
+    OPERATE_ENROL,  /* makes an enrolment token */
+    OPERATE_REVOKE, /* … ends one and cuts those who came with it */
+    OPERATE_ROTATE, /* … replaces one; the old one works for grace_ms more */
+    OPERATE_ISSUE,  /* an access token was made: core keeps the request and the audit */
+    OPERATE_VERBS
+};
+
+enum { OPERATE_DIGEST = 32 };
+
+/* The answer is EFFECT_OPERATED. A key makes a repeat of the same request give the same answer; the
+ * same key with other arguments (another digest) is refused. */
+struct operate {
+    enum operate_verb verb;
+    int64_t target;     /* a server, session or token by its id */
+    struct str who;     /* the account that asks, at most 64 bytes */
+    struct str address; /* … from there */
+    struct str key;     /* empty = none */
+    uint8_t arguments[OPERATE_DIGEST];
+    struct str detail; /* for the audit: what cannot be seen from target, at most 127 bytes */
+
+    /* ENROL */
+    struct str name;
+    int role; /* enum enrolment_role */
+    struct str fleet;
+    uint64_t regions;
+    int64_t expires_wall_ms; /* 0 = never */
+
+    int64_t grace_ms; /* ROTATE */
+};
+
+struct core_config;
+
 struct event {
     enum event_kind kind;
     conn_id conn;
+    int64_t at_us; /* monotonic, when it came; only handed back in effects, to be measured */
     union {
         struct chat_sv_handshake server_hello;
         struct chat_sv_heartbeat heartbeat;
@@ -64,9 +104,10 @@ struct event {
         struct chat_mgr_handshake chat_hello;
         struct chat_mgr_server_allocation_request allocate;
         struct chat_mgr_allocation_cancel cancel;
+        struct operate operate;
+        const struct core_config *configure;
         struct {
-            int32_t server_id;
-            bool on;
-        } operator_drain;
+            int64_t round_trip_us; /* -1 = not measured */
+        } pong;
     };
 };

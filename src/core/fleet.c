@@ -39,6 +39,8 @@ void core_config_default(struct core_config *ret)
         .tickets_kept = 1000 * 1000,
         .servers = 200 * 1000,
         .chat_servers = 10 * 1000,
+        .enrolments = 10 * 1000,
+        .audit_kept = 10 * 1000,
     };
 }
 

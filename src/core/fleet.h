@@ -4,18 +4,7 @@
 #include "base/heap.h"
 #include "core/core.h"
 #include "core/object.h"
-
-/* Why a server is not a candidate; one reason per server at a time, the first that applies. */
-enum passed_over {
-    PASSED_NOT, /* it is one */
-    PASSED_OFFLINE,
-    PASSED_AWAY,     /* not connected, not yet Offline */
-    PASSED_UNLISTED, /* returned; its match list is awaited */
-    PASSED_DRAINING,
-    PASSED_FAILING, /* refused, timed out or dropped lately */
-    PASSED_FULL,
-    PASSED_REASONS
-};
+#include "core/view.h"
 
 /* The servers of one fleet in one region. */
 struct group {

@@ -101,9 +101,9 @@ static void slow_disk(struct world *w)
 static void drain(struct world *w)
 {
     const struct game *g = &w->games[random_between(&w->random, 0, w->n_games - 1)];
-    struct event event = {.kind = EVENT_OPERATOR_DRAIN};
-    event.operator_drain.server_id = g->server_id;
-    event.operator_drain.on = random_chance(&w->random, 50);
+    struct event event = {.kind = EVENT_OPERATE};
+    event.operate.target = g->server_id;
+    event.operate.verb = random_chance(&w->random, 50) ? OPERATE_DRAIN : OPERATE_UNDRAIN;
     if (w->pipeline && w->now_ms >= w->stopped_until_ms)
         plane_event(w, &event);
 }

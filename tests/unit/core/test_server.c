@@ -649,14 +649,14 @@ static void server_does_not_undo_an_operators_drain(void **state)
 {
     struct fixture *f = *state;
     conn_id conn = server_up(f, 2000, 2);
-    struct event e = {.kind = EVENT_OPERATOR_DRAIN};
-    e.operator_drain.server_id = id_of(f, conn);
-    e.operator_drain.on = true;
+    struct event e = {.kind = EVENT_OPERATE};
+    e.operate.target = id_of(f, conn);
+    e.operate.verb = OPERATE_DRAIN;
     step(f, &e);
     struct event undrain = {.kind = EVENT_DRAIN, .conn = conn};
     step(f, &undrain);
     assert_int_equal(server_status(server_of(f, conn)), SERVER_DRAINING);
-    e.operator_drain.on = false;
+    e.operate.verb = OPERATE_UNDRAIN;
     step(f, &e);
     assert_int_equal(server_status(server_of(f, conn)), SERVER_AVAILABLE);
 }
@@ -666,12 +666,12 @@ static void operator_drains_a_server(void **state)
     struct fixture *f = *state;
     conn_id conn = server_up(f, 2000, 2);
     int32_t id = id_of(f, conn);
-    struct event e = {.kind = EVENT_OPERATOR_DRAIN};
-    e.operator_drain.server_id = 99;
-    e.operator_drain.on = true;
+    struct event e = {.kind = EVENT_OPERATE};
+    e.operate.target = 99;
+    e.operate.verb = OPERATE_DRAIN;
     step(f, &e);
-    assert_int_equal(f->batch.effects.len, 0);
-    e.operator_drain.server_id = id;
+    assert_int_equal(effect(f, EFFECT_OPERATED, 0)->err, ERR_NOT_FOUND);
+    e.operate.target = id;
     step(f, &e);
     assert_true(effect(f, EFFECT_DRAIN, conn)->on);
     struct event ok = {.kind = EVENT_DRAIN_ACK, .conn = conn};

@@ -1,0 +1,72 @@
+/* JSON: a writer that appends to a buffer and a reader that refuses what is malformed.
+ *
+ * The writer puts the commas itself: after json_open_* and json_key come values. Text is written as
+ * UTF-8 with what JSON must escape escaped; bytes that are no UTF-8 become U+FFFD.
+ *
+ * The reader is jansson's, with limits of ours around it: size, depth, no duplicate keys, no NUL in
+ * text. Values are borrowed from the document that json_free ends. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { JSON_DEPTH_MAX = 32 };
+
+struct json_writer {
+    struct buf *out;
+    bool comma; /* something stands before the next value */
+};
+
+void json_open_object(struct json_writer *w);
+void json_close_object(struct json_writer *w);
+void json_open_array(struct json_writer *w);
+void json_close_array(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key); /* a plain name, not escaped */
+
+void json_text(struct json_writer *w, struct str s);
+void json_int(struct json_writer *w, int64_t v);
+void json_number(struct json_writer *w, double v, int decimals); /* NaN and infinity become null */
+void json_bool(struct json_writer *w, bool v);
+void json_null(struct json_writer *w);
+
+/* An id: a decimal number as text, because 64 bits do not survive every client. */
+void json_id(struct json_writer *w, int64_t id);
+
+/* "2026-11-16T08:15:30.123Z"; null for 0. */
+void json_time(struct json_writer *w, int64_t wall_ms);
+
+/* key and value in one. */
+void json_key_text(struct json_writer *w, const char *key, struct str s);
+void json_key_int(struct json_writer *w, const char *key, int64_t v);
+void json_key_number(struct json_writer *w, const char *key, double v, int decimals);
+void json_key_bool(struct json_writer *w, const char *key, bool v);
+void json_key_id(struct json_writer *w, const char *key, int64_t id); /* null for 0 */
+void json_key_time(struct json_writer *w, const char *key, int64_t wall_ms);
+
+/* ── reading ───────────────────────────────────────────────────────────────────────────────── */
+
+struct json; /* a value */
+
+enum json_kind { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRAY, JSON_OBJECT };
+
+enum { JSON_WHY_MAX = 160 };
+
+/* NULL with why (a clause: "line 1, column 7: …") when text is no JSON value or breaks a limit. */
+struct json *json_parse(struct str text, char why[JSON_WHY_MAX]);
+void json_free(struct json *root); /* NULL is fine; only for what json_parse returned */
+
+enum json_kind json_kind(const struct json *v);
+struct str json_get_text(const struct json *v); /* empty when it is none */
+int64_t json_get_int(const struct json *v);     /* 0 when it is none */
+double json_get_number(const struct json *v);   /* of an int or a real */
+bool json_get_bool(const struct json *v);
+const struct json *json_member(const struct json *object, const char *key); /* or NULL */
+size_t json_length(const struct json *array);
+const struct json *json_item(const struct json *array, size_t i);
+
+/* Walks an object: start with *at = NULL; false at the end. */
+bool json_next(const struct json *object, void **at, const char **ret_key,
+               const struct json **ret_value);

@@ -1,0 +1,202 @@
+/* Views: what core shows to people, as plain values. A view is a copy; its strings belong to core
+ * and are valid until the next core_step. Nothing here changes anything.
+ *
+ * Whoever shows a view to somebody steps an EVENT_READ after taking it and waits for EFFECT_READ:
+ * then what was seen is durable. */
+#pragma once
+
+#include "core/core.h"
+
+enum { VIEW_TRIES = 4 };
+
+/* Why a server is not a candidate; one reason per server at a time, the first that applies. */
+enum passed_over {
+    PASSED_NOT, /* it is one */
+    PASSED_OFFLINE,
+    PASSED_AWAY,     /* not connected, not yet Offline */
+    PASSED_UNLISTED, /* returned; its match list is awaited */
+    PASSED_DRAINING,
+    PASSED_FAILING, /* refused, timed out or dropped lately */
+    PASSED_FULL,
+    PASSED_REASONS
+};
+
+/* Servers of one fleet in one region, or sums of such. */
+struct view_group {
+    int32_t servers[4]; /* by enum server_status */
+    int32_t passed[PASSED_REASONS];
+    int64_t slots_used; /* of servers that are not Offline */
+    int64_t slots_total;
+    int32_t sessions_open;
+    double cpu_percent_sum; /* over `reporting` servers, as are the next three */
+    double memory_percent_sum;
+    double load_sum; /* load / max_sessions of each */
+    double load_square_sum;
+    int32_t reporting;
+};
+
+struct view_region {
+    int8_t code;
+    const char *name;
+    bool located;
+    double latitude;
+    double longitude;
+    struct view_group group;
+};
+
+struct view_fleet {
+    int64_t id;
+    const char *name;
+    bool configured; /* false: taken out of the configuration, so it drains */
+    bool ready_required;
+    struct view_group group;
+};
+
+struct view_server {
+    int64_t id;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *ip;
+    int32_t port;
+    int8_t region;
+    const char *region_name;
+    enum server_status status;
+    enum passed_over passed_over;
+    bool connected;
+    bool draining_by_server;
+    bool draining_by_operator;
+    int32_t max_sessions;
+    int32_t load;     /* slots it has no more */
+    int32_t reported; /* matches by its last heartbeat */
+    int32_t sessions; /* opening, open and lost */
+    int32_t open;
+    int32_t unknown_matches; /* it listed them, nobody here knows them */
+    float cpu_percent;
+    float memory_percent;
+    double score;
+    int64_t backoff_left_ms; /* 0 = not passed over for a failure */
+    int64_t round_trip_us;   /* -1 = not known yet */
+    int64_t heard_wall_ms;   /* its last heartbeat or PONG; 0 = not since this process started */
+    int64_t registered_wall_ms;
+    int64_t connected_wall_ms; /* since when without a break; 0 = not connected */
+};
+
+struct view_session {
+    int64_t id;
+    int64_t ticket;
+    int64_t server;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *chat_server;
+    int32_t lobby;
+    int8_t game_type;
+    int8_t game_mode;
+    int8_t player_count;
+    int32_t seated;
+    const char *state;      /* "opening" "open" "lost" "cancelling" "ended" */
+    const char *end_reason; /* "" while it lasts */
+    bool ready;
+    int64_t created_wall_ms;
+    int64_t opened_wall_ms; /* 0 = not yet */
+    int64_t deadline_wall_ms;
+};
+
+struct view_try {
+    int64_t server;
+    const char *outcome; /* "pending" "acknowledged" "refused" "timed_out" "dropped" "not_ready"
+                            "given_up" */
+    float score;
+    int32_t load;
+    int32_t max_sessions;
+    float cpu_percent;
+    float memory_percent;
+};
+
+struct view_ticket {
+    int64_t id;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *chat_server;
+    int32_t lobby;
+    uint64_t regions; /* bit per code */
+    int8_t game_type;
+    int8_t game_mode;
+    int8_t player_count;
+    int32_t average_rating;
+    const char *state; /* "open" "done" "failed" "cancelled" "ended" */
+    bool open;         /* its answer is still to come */
+    int err;           /* when failed or cancelled */
+    int64_t session;   /* 0 = none */
+    int64_t server;    /* of that session; 0 = none */
+    int64_t opened_wall_ms;
+    int64_t answered_wall_ms; /* 0 = not yet */
+    int64_t deadline_wall_ms; /* open: when it fails; final: when it is forgotten; 0 = none */
+    int n_tries;
+    struct view_try tries[VIEW_TRIES];
+    int32_t passed[PASSED_REASONS]; /* at the last choice: the others, by reason */
+};
+
+struct view_token {
+    int64_t id;
+    const char *name; /* what its maker calls it; may be "" */
+    enum enrolment_role role;
+    const char *fleet;
+    uint64_t regions;
+    int32_t generation;
+    int32_t connections; /* open now with this token */
+    int64_t created_wall_ms;
+    int64_t expires_wall_ms;        /* 0 = never */
+    int64_t revoked_wall_ms;        /* 0 = not */
+    int64_t previous_until_wall_ms; /* the token before the last rotation works until then */
+};
+
+struct view_audit {
+    int64_t id;
+    int64_t wall_ms;
+    const char *who;
+    const char *address;
+    const char *action; /* "drain" "undrain" "end" "enrol" "revoke" "rotate" "issue" "configure" */
+    const char *target_kind; /* "server" "session" "token" "" */
+    int64_t target;
+    const char *detail;
+};
+
+/* Who speaks on a connection. */
+struct view_peer {
+    enum enrolment_role role;
+    int64_t server; /* ROLE_SERVER */
+    const char *fleet;
+    int8_t region; /* ROLE_SERVER */
+};
+
+/* The smallest id above `after` among the objects of that kind, or 0. Kinds: ROW_fleet, ROW_server,
+ * ROW_session, ROW_ticket, ROW_enrolment, ROW_audit. Ids only grow, so a list read page by page
+ * shows each object that was there all the time exactly once. */
+int64_t core_next(const struct core *core, enum row_kind kind, int64_t after);
+
+/* The largest id below `before` (0: the largest of all), or 0. Newest first, for the audit. */
+int64_t core_previous(const struct core *core, enum row_kind kind, int64_t before);
+
+/* Each returns false, and leaves *ret alone, when there is no such object. */
+bool view_region(const struct core *core, int8_t code, struct view_region *ret);
+bool view_fleet(const struct core *core, int64_t id, struct view_fleet *ret);
+bool view_server(const struct core *core, int64_t id, struct view_server *ret);
+bool view_session(const struct core *core, int64_t id, struct view_session *ret);
+bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret);
+bool view_token(const struct core *core, int64_t id, struct view_token *ret);
+bool view_audit(const struct core *core, int64_t id, struct view_audit *ret);
+bool view_peer(const struct core *core, conn_id conn, struct view_peer *ret);
+
+/* One fleet in one region; false when there is no server. */
+bool view_group(const struct core *core, int64_t fleet_id, int8_t region, struct view_group *ret);
+
+/* "offline" "away" … ; "" for PASSED_NOT. */
+const char *passed_over_name(enum passed_over reason);
+
+/* "available" "full" "draining" "offline" */
+const char *server_status_name(enum server_status status);
+
+/* The configuration as core has it now. */
+const struct core_config *core_config(const struct core *core);
+bool core_is_read_only(const struct core *core);
+int64_t core_spoofed(const struct core *core); /* frames that named somebody else's id */

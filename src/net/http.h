@@ -1,0 +1,108 @@
+/* An HTTP server on the loop: libmicrohttpd driven through its epoll descriptor. It hands over
+ * whole requests (head and body within limits) and sends answers, now or later, or streams. It
+ * knows no routes and decides nothing.
+ *
+ * Owned by whoever started it. A request is owned by the server; its user may touch it from
+ * `request` until `done` has been called for it.
+ *
+ * libmicrohttpd's ways that are dealt with here: an answer is never queued in the first call of its
+ * handler (that would end keep-alive), MHD_run follows every resume, a suspended request whose
+ * client vanished is found out by its deadline, a head must be complete within head_ms. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "net/address.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+struct tls;
+struct http_server;
+struct http_request;
+
+enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_OTHER }; /* HEAD is GET */
+
+struct http_limits {
+    size_t connections;
+    size_t connections_per_address;
+    size_t body_max;    /* larger ones are handed over with http_too_large */
+    int64_t head_ms;    /* from accept, or the end of the last answer with bytes after it */
+    int64_t idle_ms;    /* between requests, and for a client that does not read */
+    int64_t suspend_ms; /* the longest a request may wait for its answer; then 503 */
+};
+
+struct http_ops {
+    /* A whole request. Exactly one of http_answer and http_stream must follow, now or later, unless
+     * `done` comes first. */
+    void (*request)(void *user, struct http_request *r);
+
+    /* It is over, answered or not: the last call about r. */
+    void (*done)(void *user, struct http_request *r);
+
+    void *user;
+};
+
+/* Binds and listens; port 0 picks a free one. tls NULL = plain. 0, or ERR_IO with *ret_why. */
+int http_server_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+                      const struct http_limits *limits, const struct http_ops *ops,
+                      struct http_server **ret, const char **ret_why);
+
+/* Accepts no more; requests under way can still be answered. */
+void http_server_quiesce(struct http_server *s);
+
+/* Ends every connection; `done` is called for each request under way. Frees s; NULL is fine. */
+void http_server_stop(struct http_server *s);
+
+/* "address:port" as bound. Returns dst. */
+const char *http_server_address(const struct http_server *s, char dst[ADDRESS_MAX]);
+
+struct http_figures {
+    int64_t connections;  /* open now */
+    int64_t requests;     /* under way: handed over and not done */
+    int64_t streams;      /* … of which are streams */
+    int64_t answer_bytes; /* held for clients that have not read them yet */
+};
+void http_server_figures(const struct http_server *s, struct http_figures *ret);
+
+/* The server's tick: late heads, suspended requests past their time. Called from the loop's tick.
+ */
+void http_server_tick(struct http_server *s, int64_t monotonic_ms);
+
+enum http_method http_method(const struct http_request *r);
+const char *http_method_name(const struct http_request *r); /* as the client spelt it */
+const char *http_path(const struct http_request *r);        /* decoded, without the query */
+const char *http_header(const struct http_request *r, const char *name); /* NULL = absent */
+struct str http_body(const struct http_request *r);
+bool http_too_large(
+    const struct http_request *r); /* the body was longer than body_max and is lost */
+bool http_is_head(const struct http_request *r);
+const char *http_peer(const struct http_request *r, char dst[ADDRESS_MAX]); /* address, no port */
+
+/* Calls `each` for every argument of the query, decoded, in order; stops at false. A key without
+ * "=" has value "". */
+void http_query(const struct http_request *r,
+                bool (*each)(void *user, const char *key, const char *value), void *user);
+
+void http_set_data(struct http_request *r, void *data);
+void *http_data(const struct http_request *r);
+
+/* Extra lines of the head: name and value, closed by a NULL name. Copied. */
+struct http_field {
+    const char *name;
+    const char *value;
+};
+
+/* Answers; body is taken over (and empty afterwards). Ignored when the client is gone. */
+void http_answer(struct http_request *r, int status, const char *content_type, struct buf *body,
+                 const struct http_field *fields);
+
+/* Answers 200 with a body without end. pull appends what there is to send (at most about max bytes)
+ * and is called again when the client has taken it; when it appends nothing the stream sleeps until
+ * http_wake. Returning false ends it. */
+typedef bool http_pull(void *user, struct http_request *r, struct buf *out, size_t max);
+void http_stream(struct http_request *r, const char *content_type, http_pull *pull,
+                 const struct http_field *fields);
+void http_wake(struct http_request *r);
