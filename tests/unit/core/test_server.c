@@ -666,11 +666,11 @@ static void operator_drains_a_server(void **state)
     struct fixture *f = *state;
     conn_id conn = server_up(f, 2000, 2);
     int32_t id = id_of(f, conn);
-    struct event e = {.kind = EVENT_OPERATE};
+    struct event e = {.kind = EVENT_OPERATE, .conn = 7};
     e.operate.target = 99;
     e.operate.verb = OPERATE_DRAIN;
     step(f, &e);
-    assert_int_equal(effect(f, EFFECT_OPERATED, 0)->err, ERR_NOT_FOUND);
+    assert_int_equal(effect(f, EFFECT_OPERATED, 7)->err, ERR_NOT_FOUND);
     e.operate.target = id;
     step(f, &e);
     assert_true(effect(f, EFFECT_DRAIN, conn)->on);
