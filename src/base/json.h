@@ -1,10 +1,14 @@
 /* JSON: a writer that appends to a buffer and a reader that refuses what is malformed.
  *
  * The writer puts the commas itself: after json_open_* and json_key come values. Text is written as
- * UTF-8 with what JSON must escape escaped; bytes that are no UTF-8 become U+FFFD.
+ * UTF-8 with what JSON must escape escaped; bytes that are no UTF-8 become U+FFFD. Its buffer is
+ * the caller's.
  *
  * The reader is jansson's, with limits of ours around it: size, depth, no duplicate keys, no NUL in
- * text. Values are borrowed from the document that json_free ends. */
+ * text. Values are borrowed from the document that json_free ends.
+ *
+ * No function may be called as one of jansson's: the program's would be taken for it, by jansson
+ * itself and by libjwt. So there is no json_null here. */
 #pragma once
 
 #include "base/buf.h"
@@ -13,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { JSON_DEPTH_MAX = 32 };
+enum { JSON_DEPTH_MAX = 32, JSON_SIZE_MAX = 16 * 1024 * 1024 };
 
 struct json_writer {
     struct buf *out;
@@ -30,12 +34,12 @@ void json_text(struct json_writer *w, struct str s);
 void json_int(struct json_writer *w, int64_t v);
 void json_number(struct json_writer *w, double v, int decimals); /* NaN and infinity become null */
 void json_bool(struct json_writer *w, bool v);
-void json_null(struct json_writer *w);
+void json_none(struct json_writer *w); /* null */
 
 /* An id: a decimal number as text, because 64 bits do not survive every client. */
 void json_id(struct json_writer *w, int64_t id);
 
-/* "2026-11-16T08:15:30.123Z"; null for 0. */
+/* "2026-11-16T08:15:30.123Z"; null for 0 and for years that four digits do not hold. */
 void json_time(struct json_writer *w, int64_t wall_ms);
 
 /* key and value in one. */
@@ -50,7 +54,15 @@ void json_key_time(struct json_writer *w, const char *key, int64_t wall_ms);
 
 struct json; /* a value */
 
-enum json_kind { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRAY, JSON_OBJECT };
+enum json_kind {
+    JSON_KIND_NULL,
+    JSON_KIND_BOOL,
+    JSON_KIND_INT,
+    JSON_KIND_REAL,
+    JSON_KIND_TEXT,
+    JSON_KIND_ARRAY,
+    JSON_KIND_OBJECT,
+};
 
 enum { JSON_WHY_MAX = 160 };
 

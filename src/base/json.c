@@ -1,0 +1,359 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ── writing ───────────────────────────────────────────────────────────────────────────────── */
+
+/* Every value begins here. */
+static void begin(struct json_writer *w)
+{
+    if (w->comma)
+        buf_append(w->out, ",", 1);
+    w->comma = true;
+}
+
+static void open_with(struct json_writer *w, char bracket)
+{
+    begin(w);
+    buf_append(w->out, &bracket, 1);
+    w->comma = false;
+}
+
+static void close_with(struct json_writer *w, char bracket)
+{
+    buf_append(w->out, &bracket, 1);
+    w->comma = true;
+}
+
+void json_open_object(struct json_writer *w)
+{
+    open_with(w, '{');
+}
+
+void json_close_object(struct json_writer *w)
+{
+    close_with(w, '}');
+}
+
+void json_open_array(struct json_writer *w)
+{
+    open_with(w, '[');
+}
+
+void json_close_array(struct json_writer *w)
+{
+    close_with(w, ']');
+}
+
+void json_key(struct json_writer *w, const char *key)
+{
+    begin(w);
+    buf_append(w->out, "\"", 1);
+    buf_append(w->out, key, strlen(key));
+    buf_append(w->out, "\":", 2);
+    w->comma = false;
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* What s begins with, when it is no plain ASCII; returns how many of its bytes that was. */
+static size_t append_special(struct buf *out, struct str s)
+{
+    unsigned char c = (unsigned char)s.at[0];
+    if (c >= 0x80) {
+        size_t n = str_char_len(s);
+        buf_append(out, n ? s.at : "\xEF\xBF\xBD", n ? n : 3);
+        return n ? n : 1;
+    }
+    static const char letters[] = {
+        ['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    if (c < sizeof(letters) && letters[c]) {
+        buf_append(out, (char[]){'\\', letters[c]}, 2);
+    } else {
+        char escaped[8];
+        (void)snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+        buf_append(out, escaped, 6);
+    }
+    return 1;
+}
+
+void json_text(struct json_writer *w, struct str s)
+{
+    begin(w);
+    buf_append(w->out, "\"", 1);
+    while (s.len > 0) {
+        size_t n = 0;
+        while (n < s.len && is_plain((unsigned char)s.at[n]))
+            n++;
+        buf_append(w->out, s.at, n);
+        s = (struct str){s.at + n, s.len - n};
+        if (s.len > 0) {
+            n = append_special(w->out, s);
+            s = (struct str){s.at + n, s.len - n};
+        }
+    }
+    buf_append(w->out, "\"", 1);
+}
+
+/* Lists are full of numbers, and snprintf costs several times as much as this. */
+static void append_decimal(struct buf *out, int64_t v)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (v < 0)
+        digits[--at] = '-';
+    buf_append(out, digits + at, sizeof(digits) - at);
+}
+
+void json_int(struct json_writer *w, int64_t v)
+{
+    begin(w);
+    append_decimal(w->out, v);
+}
+
+void json_number(struct json_writer *w, double v, int decimals)
+{
+    assert(decimals >= 0 && decimals <= 17);
+    if (!isfinite(v)) {
+        json_none(w);
+        return;
+    }
+    char text[352]; /* the largest double has 309 digits before the point */
+    int n = snprintf(text, sizeof(text), "%.*f", decimals, v);
+    begin(w);
+    buf_append(w->out, text, (size_t)n);
+}
+
+void json_bool(struct json_writer *w, bool v)
+{
+    begin(w);
+    buf_append(w->out, v ? "true" : "false", v ? 4 : 5);
+}
+
+void json_none(struct json_writer *w)
+{
+    begin(w);
+    buf_append(w->out, "null", 4);
+}
+
+void json_id(struct json_writer *w, int64_t id)
+{
+    begin(w);
+    buf_append(w->out, "\"", 1);
+    append_decimal(w->out, id);
+    buf_append(w->out, "\"", 1);
+}
+
+void json_time(struct json_writer *w, int64_t wall_ms)
+{
+    int64_t ms = (wall_ms % 1000 + 1000) % 1000;
+    time_t seconds = (time_t)(wall_ms / 1000 - (wall_ms % 1000 < 0));
+    struct tm t;
+    if (wall_ms == 0 || !gmtime_r(&seconds, &t) || t.tm_year < -1900 || t.tm_year > 9999 - 1900) {
+        json_none(w);
+        return;
+    }
+    char text[96]; /* the compiler counts with the widest ints, not with dates */
+    int n =
+        snprintf(text, sizeof(text), "\"%04d-%02d-%02dT%02d:%02d:%02d.%03dZ\"", t.tm_year + 1900,
+                 t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, (int)ms);
+    begin(w);
+    buf_append(w->out, text, (size_t)n);
+}
+
+void json_key_text(struct json_writer *w, const char *key, struct str s)
+{
+    json_key(w, key);
+    json_text(w, s);
+}
+
+void json_key_int(struct json_writer *w, const char *key, int64_t v)
+{
+    json_key(w, key);
+    json_int(w, v);
+}
+
+void json_key_number(struct json_writer *w, const char *key, double v, int decimals)
+{
+    json_key(w, key);
+    json_number(w, v, decimals);
+}
+
+void json_key_bool(struct json_writer *w, const char *key, bool v)
+{
+    json_key(w, key);
+    json_bool(w, v);
+}
+
+void json_key_id(struct json_writer *w, const char *key, int64_t id)
+{
+    json_key(w, key);
+    if (id)
+        json_id(w, id);
+    else
+        json_none(w);
+}
+
+void json_key_time(struct json_writer *w, const char *key, int64_t wall_ms)
+{
+    json_key(w, key);
+    json_time(w, wall_ms);
+}
+
+/* ── reading ───────────────────────────────────────────────────────────────────────────────── */
+
+/* struct json is jansson's json_t under a name of ours; it is never looked into. */
+static const json_t *theirs(const struct json *v)
+{
+    return (const json_t *)v;
+}
+
+static const struct json *ours(const json_t *v)
+{
+    return (const struct json *)v;
+}
+
+/* How deep the brackets of text nest. Exact for what is JSON; of anything else the parser finds
+ * the fault itself, in its own limited depth. */
+static size_t depth_of(struct str text)
+{
+    size_t depth = 0;
+    size_t deepest = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '[' || c == '{'))
+            deepest = ++depth > deepest ? depth : deepest;
+        else if (!quoted && (c == ']' || c == '}') && depth > 0)
+            depth--;
+    }
+    return deepest;
+}
+
+/* The fault as a clause; what the parser quotes of the text is cut where a character ends. */
+static void say(char why[JSON_WHY_MAX], const json_error_t *fault)
+{
+    (void)snprintf(why, JSON_WHY_MAX, "line %d, column %d: %.120s", fault->line, fault->column,
+                   fault->text);
+    size_t good = 0;
+    size_t n = 0;
+    struct str all = str_of(why);
+    while ((n = str_char_len((struct str){all.at + good, all.len - good})) > 0)
+        good += n;
+    why[good] = '\0';
+}
+
+struct json *json_parse(struct str text, char why[JSON_WHY_MAX])
+{
+    if (text.len > JSON_SIZE_MAX) {
+        (void)snprintf(why, JSON_WHY_MAX, "longer than %d bytes", JSON_SIZE_MAX);
+        return NULL;
+    }
+    if (depth_of(text) > JSON_DEPTH_MAX) {
+        (void)snprintf(why, JSON_WHY_MAX, "nested deeper than %d", JSON_DEPTH_MAX);
+        return NULL;
+    }
+    /* After a number jansson passes over a NUL. */
+    if (text.len > 0 && memchr(text.at, '\0', text.len)) {
+        (void)snprintf(why, JSON_WHY_MAX, "a NUL byte");
+        return NULL;
+    }
+    json_error_t fault;
+    json_t *v = json_loadb(text.at ? text.at : "", text.len,
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &fault);
+    if (!v)
+        say(why, &fault);
+    return (struct json *)v;
+}
+
+void json_free(struct json *root)
+{
+    json_decref((json_t *)root);
+}
+
+enum json_kind json_kind(const struct json *v)
+{
+    switch (json_typeof(theirs(v))) {
+    case JSON_OBJECT:
+        return JSON_KIND_OBJECT;
+    case JSON_ARRAY:
+        return JSON_KIND_ARRAY;
+    case JSON_STRING:
+        return JSON_KIND_TEXT;
+    case JSON_INTEGER:
+        return JSON_KIND_INT;
+    case JSON_REAL:
+        return JSON_KIND_REAL;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return JSON_KIND_BOOL;
+    case JSON_NULL:
+        break;
+    }
+    return JSON_KIND_NULL;
+}
+
+struct str json_get_text(const struct json *v)
+{
+    const char *at = json_string_value(theirs(v));
+    return at ? (struct str){at, json_string_length(theirs(v))} : STR("");
+}
+
+int64_t json_get_int(const struct json *v)
+{
+    return json_integer_value(theirs(v));
+}
+
+double json_get_number(const struct json *v)
+{
+    return json_number_value(theirs(v));
+}
+
+bool json_get_bool(const struct json *v)
+{
+    return json_is_true(theirs(v));
+}
+
+const struct json *json_member(const struct json *object, const char *key)
+{
+    return ours(json_object_get(theirs(object), key));
+}
+
+size_t json_length(const struct json *array)
+{
+    return json_array_size(theirs(array));
+}
+
+const struct json *json_item(const struct json *array, size_t i)
+{
+    return ours(json_array_get(theirs(array), i));
+}
+
+bool json_next(const struct json *object, void **at, const char **ret_key,
+               const struct json **ret_value)
+{
+    json_t *o = (json_t *)object;
+    *at = *at ? json_object_iter_next(o, *at) : json_object_iter(o);
+    if (!*at)
+        return false;
+    *ret_key = json_object_iter_key(*at);
+    *ret_value = ours(json_object_iter_value(*at));
+    return true;
+}
