@@ -21,6 +21,15 @@ struct service_config {
     uint16_t server_port; /* 0 picks one */
     uint16_t manager_port;
     struct loop_limits limits; /* of connections; fewer when the system allows fewer */
+
+    /* Says which configuration this is, for people. Belongs to the caller, lives as long as the
+     * service and may be rewritten by reload. */
+    const char *config_digest;
+
+    /* SIGHUP: read the configuration again and hand over what can change with
+     * service_reconfigure. On the loop's thread; NULL = SIGHUP does nothing. */
+    int (*reload)(void *user, struct service *s);
+    void *reload_user;
 };
 
 /* Loads the store and listens; peers are served once service_run is called. The store belongs to

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_LOGFMT, LOG_JSON };
 
 /* Lines above this level are not written. LOG_INFO until set. */
 void log_set_level(enum log_level level);

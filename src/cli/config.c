@@ -534,6 +534,17 @@ void config_default(struct config *ret)
         .manager_port = 11033,
         .connections = 20000,
         .connections_per_address = 4096,
+        .http_port = 9508,
+        .http_connections = 2000,
+        .http_connections_per_address = 512,
+        .log_level = LOG_INFO,
+        .log_format = LOG_LOGFMT,
+        .gamespace = "1",
     };
     core_config_default(&ret->core);
+}
+
+const char *config_http_bind(const struct config *config)
+{
+    return config->http_bind_ip[0] ? config->http_bind_ip : config->bind_ip;
 }

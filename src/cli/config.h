@@ -2,23 +2,65 @@
  * put on top by serve.c. Owned by whoever declares it; it is large, so on the heap. */
 #pragma once
 
+#include "base/log.h"
 #include "core/core.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONFIG_WHY_MAX = 512, CONFIG_FILE_MAX = 1024 * 1024 };
+enum {
+    CONFIG_WHY_MAX = 512,
+    CONFIG_FILE_MAX = 1024 * 1024,
+    CONFIG_PATH_MAX = 256,
+    CONFIG_MAX_KEYS = 16,
+};
+
+/* Paths of PEM files, as they can be opened from where the process stands; "" = not given. Without
+ * a certificate the port is plain. */
+struct config_tls {
+    char certificate[CONFIG_PATH_MAX];
+    char key[CONFIG_PATH_MAX];
+    char client_ca[CONFIG_PATH_MAX]; /* clients must be signed by it */
+};
+
+/* A public key that access tokens may be signed with. */
+struct config_key {
+    char name[64];
+    char algorithm[8]; /* "RS256" or "ES256" */
+    char file[CONFIG_PATH_MAX];
+};
 
 struct config {
     struct core_config core;
     char bind_ip[46];
     uint16_t server_port;
     uint16_t manager_port;
-    int64_t connections; /* at most so many, over all ports */
+    int64_t connections; /* at most so many, over all chat ports */
     int64_t connections_per_address;
+
+    char http_bind_ip[46]; /* "" = bind_ip; ask config_http_bind */
+    uint16_t http_port;
+    int64_t http_connections;
+    int64_t http_connections_per_address;
+    bool metrics_open; /* /metrics needs no access token */
+
+    struct config_tls tls_http;
+    struct config_tls tls_server;
+    struct config_tls tls_manager;
+
+    enum log_level log_level;
+    enum log_format log_format;
+
+    char gamespace[65]; /* what access tokens must be for */
+    struct config_key keys[CONFIG_MAX_KEYS];
+    size_t n_keys;
 };
 
 void config_default(struct config *ret);
+
+/* The address the HTTP port is bound to. */
+const char *config_http_bind(const struct config *config);
 
 /* Puts the file's settings on top of *ret. On failure returns ERR_IO or ERR_INVALID_REQUEST, why is
  * a sentence naming file, place and mistake (never a token), and *ret must not be used. */
