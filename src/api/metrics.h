@@ -1,0 +1,66 @@
+/* Metrics: what happened, counted, and how things are now, for Prometheus, the status page and the
+ * screen of `muster dev`. Counters are fed with what leaves the pipeline, in release order, so they
+ * never count what is not durable; gauges are looked up when somebody asks. metrics.def lists every
+ * metric.
+ *
+ * Owned by the service; used on the loop's thread only. */
+#pragma once
+
+#include "api/recent.h"
+#include "base/buf.h"
+#include "core/effect.h"
+
+#include <stdint.h>
+
+struct core;
+struct doors;
+struct metrics;
+struct pipeline;
+struct store;
+struct store_batch;
+
+enum { METRICS_OPERATIONS_MAX = 128, METRICS_STATUSES_MAX = 24 };
+
+/* wall_ms is when this process started. */
+struct metrics *metrics_new(int64_t wall_ms);
+void metrics_free(struct metrics *m); /* NULL is fine */
+
+/* Where gauges are looked up; each must live as long as the metrics, and may be NULL: then what it
+ * would show is left out. */
+struct metrics_sources {
+    struct pipeline *pipeline;
+    struct doors *doors;
+    struct store *store;
+};
+void metrics_watch(struct metrics *m, const struct metrics_sources *sources);
+
+/* An EFFECT_NOTE was released. now_us is monotonic, of the same clock as event.at_us. */
+void metrics_note(struct metrics *m, const struct effect *note, int64_t now_us, int64_t wall_ms);
+
+/* A peer answered a PING. Only a game server's time is kept, under its fleet and region. */
+void metrics_round_trip(struct metrics *m, conn_id conn, int64_t us);
+
+/* A batch was handed to the store; its commit has ended with that result after so long. */
+void metrics_submitted(struct metrics *m, const struct store_batch *batch);
+void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us);
+
+/* An HTTP request was answered. operation is the name in the operation table: a static text, known
+ * by its address; NULL for a path nobody knows. At most METRICS_OPERATIONS_MAX of them, with
+ * METRICS_STATUSES_MAX statuses each; more are counted as "other". */
+void metrics_http(struct metrics *m, const char *operation, int status, int64_t us);
+
+/* How long the loop worked between two waits. */
+void metrics_turn(struct metrics *m, int64_t us);
+
+/* The loop's tick: looks at some of the servers, so that a scrape need not look at all. */
+void metrics_tick(struct metrics *m, int64_t wall_ms);
+
+/* Everything, in Prometheus' text format 0.0.4 (METRICS_CONTENT_TYPE), appended to out. */
+#define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+void metrics_render(struct metrics *m, struct buf *out);
+
+/* Allocations of the last RECENT_SECONDS. */
+void metrics_recent(const struct metrics *m, int64_t now_us, struct metrics_recent *ret);
+
+/* The last refusals, newest first; returns how many, at most RECENT_REFUSALS. */
+size_t metrics_refusals(const struct metrics *m, struct metrics_refusal ret[RECENT_REFUSALS]);
