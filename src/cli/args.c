@@ -1,5 +1,6 @@
 #include "cli/args.h"
 
+#include "cli/suggest.h"
 #include "core/core.h"
 
 #include <errno.h>
@@ -31,12 +32,33 @@ static bool parse_number(const char *text, int64_t *ret)
     return true;
 }
 
-static bool take_value(const char *verb, const struct arg *arg, const char *value)
+/* "90", "90s", "5m", "2h", "30d" */
+static bool parse_seconds(const char *text, int64_t *ret)
 {
-    if (arg->kind != ARG_NUMBER) {
-        *(const char **)arg->into = value;
-        return true;
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = {{'\0', 1}, {'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (errno || end == text || (*end && end[1]))
+        return false;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (*end == units[i].unit)
+            return !__builtin_mul_overflow(v, units[i].seconds, ret);
     }
+    return false;
+}
+
+/* The way an option is written: "-o" and "--output", whichever is asked for by `word`. */
+static const char *as_typed(const struct arg *arg, const char *word)
+{
+    return strncmp(word, "--", 2) == 0 || arg->kind == ARG_WORD ? arg->name : word;
+}
+
+static bool take_number(const char *verb, const struct arg *arg, const char *value)
+{
     int64_t v;
     if (!parse_number(value, &v) || v < arg->min || v > arg->max)
         return args_refuse(verb, "%s takes a number from %lld to %lld, not '%s'", arg->name,
@@ -45,33 +67,128 @@ static bool take_value(const char *verb, const struct arg *arg, const char *valu
     return true;
 }
 
-/* The row a word of the command line belongs to, or NULL. *ret_value is what follows its "=". */
-static const struct arg *find(const struct arg *table, const char *word, const char **ret_value)
+static bool take_seconds(const char *verb, const struct arg *arg, const char *value)
+{
+    int64_t v;
+    if (!parse_seconds(value, &v))
+        return args_refuse(verb, "%s takes a time such as 90, 90s, 5m, 2h or 30d, not '%s'",
+                           arg->name, value);
+    if (v < arg->min || v > arg->max)
+        return args_refuse(verb, "%s takes %lld to %lld seconds, not '%s'", arg->name,
+                           (long long)arg->min, (long long)arg->max, value);
+    *(int64_t *)arg->into = v;
+    return true;
+}
+
+/* "table, wide or json" */
+static void join_words(const char *const *words, char *dst, size_t cap)
+{
+    size_t at = 0;
+    dst[0] = '\0';
+    for (size_t i = 0; words[i] && at < cap; i++) {
+        const char *between = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+        at += (size_t)snprintf(dst + at, cap - at, "%s%s", between, words[i]);
+    }
+}
+
+static bool take_choice(const char *verb, const struct arg *arg, const char *word,
+                        const char *value)
+{
+    struct suggestion near = suggest_for(value);
+    for (const char *const *w = arg->words; *w; w++) {
+        if (strcmp(*w, value) == 0) {
+            *(const char **)arg->into = *w;
+            return true;
+        }
+        suggest_offer(&near, *w);
+    }
+    char words[256];
+    join_words(arg->words, words, sizeof(words));
+    if (near.best)
+        return args_refuse(verb, "%s is %s, not '%s' (did you mean '%s'?)", as_typed(arg, word),
+                           words, value, near.best);
+    return args_refuse(verb, "%s is %s, not '%s'", as_typed(arg, word), words, value);
+}
+
+static bool take_value(const char *verb, const struct arg *arg, const char *word, const char *value)
+{
+    switch (arg->kind) {
+    case ARG_NUMBER:
+        return take_number(verb, arg, value);
+    case ARG_SECONDS:
+        return take_seconds(verb, arg, value);
+    case ARG_CHOICE:
+        return take_choice(verb, arg, word, value);
+    case ARG_FLAG:
+    case ARG_TEXT:
+    case ARG_WORD:
+        break;
+    }
+    *(const char **)arg->into = value;
+    return true;
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0'; /* "-" alone is a file: standard input */
+}
+
+/* Whether `word` is this option; *ret_value is then what stands behind its "=" or its letter. */
+static bool names(const struct arg *arg, const char *word, const char **ret_value)
+{
+    size_t n = strlen(arg->name);
+    if (arg->letter && word[0] == '-' && word[1] == arg->letter) {
+        *ret_value = word[2] ? word + 2 : NULL;
+        return true;
+    }
+    if (strncmp(word, arg->name, n) != 0 || (word[n] != '=' && word[n] != '\0'))
+        return false;
+    *ret_value = word[n] == '=' ? word + n + 1 : NULL;
+    return true;
+}
+
+/* The row a word of the command line belongs to, or NULL. */
+static const struct arg *find(const struct arg *const *tables, const char *word,
+                              const char **ret_value)
 {
     *ret_value = NULL;
-    bool named = strncmp(word, "--", 2) == 0;
-    for (; table->name; table++) {
-        size_t n = strlen(table->name);
-        if (!named && table->kind == ARG_WORD)
-            return table;
-        if (table->kind == ARG_WORD || strncmp(word, table->name, n) != 0)
-            continue;
-        if (word[n] == '=')
-            *ret_value = word + n + 1;
-        if (word[n] == '=' || word[n] == '\0')
-            return table;
+    bool option = is_option(word);
+    for (; *tables; tables++) {
+        for (const struct arg *arg = *tables; arg->name; arg++) {
+            if (arg->kind == ARG_WORD ? !option : option && names(arg, word, ret_value))
+                return arg;
+        }
     }
     return NULL;
 }
 
-bool args_parse(int argc, char **argv, const struct arg *table)
+static bool unknown(const char *verb, const struct arg *const *tables, const char *word)
+{
+    if (!is_option(word))
+        return args_refuse(verb, "takes no word of its own, but there is '%s'", word);
+    char name[SUGGEST_WORD_MAX + 2];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    struct suggestion near = suggest_for(name);
+    for (; *tables; tables++) {
+        for (const struct arg *arg = *tables; arg->name; arg++) {
+            if (arg->kind != ARG_WORD)
+                suggest_offer(&near, arg->name);
+        }
+    }
+    if (near.best)
+        return args_refuse(verb, "unknown option '%s' (did you mean '%s'?)", word, near.best);
+    return args_refuse(verb, "unknown option '%s'", word);
+}
+
+bool args_parse_all(int argc, char **argv, const struct arg *const *tables)
 {
     const char *verb = argv[0];
     for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
         const char *value;
-        const struct arg *arg = find(table, argv[i], &value);
+        const struct arg *arg = find(tables, word, &value);
         if (!arg)
-            return args_refuse(verb, "unknown option '%s'", argv[i]);
+            return unknown(verb, tables, word);
         if (arg->kind == ARG_FLAG) {
             if (value)
                 return args_refuse(verb, "%s takes no value", arg->name);
@@ -79,17 +196,46 @@ bool args_parse(int argc, char **argv, const struct arg *table)
             continue;
         }
         if (arg->kind == ARG_WORD && *(const char **)arg->into)
-            return args_refuse(verb, "one %s at a time; '%s' is too many", arg->name, argv[i]);
+            return args_refuse(verb, "one %s at a time; '%s' is too many", arg->name, word);
         if (arg->kind == ARG_WORD)
-            value = argv[i];
+            value = word;
         else if (!value && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
             value = argv[++i];
         if (!value)
-            return args_refuse(verb, "%s needs a value", arg->name);
-        if (!take_value(verb, arg, value))
+            return args_refuse(verb, "%s needs a value", as_typed(arg, word));
+        if (!take_value(verb, arg, word, value))
             return false;
     }
     return true;
+}
+
+bool args_parse(int argc, char **argv, const struct arg *table)
+{
+    return args_parse_all(argc, argv, (const struct arg *const[]){table, NULL});
+}
+
+enum { HELP_COLUMN = 24 };
+
+/* "-o, --output FORMAT" */
+static int print_name(FILE *to, const struct arg *arg)
+{
+    int n = arg->letter ? fprintf(to, "  -%c, %s", arg->letter, arg->name)
+                        : fprintf(to, "  %s", arg->name);
+    if (arg->value)
+        n += fprintf(to, " %s", arg->value);
+    return n;
+}
+
+void args_print_help(FILE *to, const struct arg *table)
+{
+    for (; table->name; table++) {
+        if (!table->help)
+            continue;
+        int n = print_name(to, table);
+        if (n >= HELP_COLUMN - 1)
+            n = fprintf(to, "\n") - 1;
+        fprintf(to, "%*s%s\n", HELP_COLUMN - n, "", table->help);
+    }
 }
 
 const char *args_token(void)

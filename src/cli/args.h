@@ -1,15 +1,19 @@
-/* Command lines: each verb declares its options as a table and gets them read, checked and refused
- * in one voice. Regions are known by the names core has for them. Texts point into argv. */
+/* Command lines: each verb declares its options as a table and gets them read, checked, refused and
+ * explained in one voice. Regions are known by the names core has for them. Texts point into argv.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum arg_kind {
-    ARG_FLAG,   /* bool; takes no value */
-    ARG_NUMBER, /* int64_t in min..max */
-    ARG_TEXT,   /* const char * */
-    ARG_WORD,   /* const char *, NULL before: the one argument without a name */
+    ARG_FLAG,    /* bool; takes no value */
+    ARG_NUMBER,  /* int64_t in min..max */
+    ARG_SECONDS, /* int64_t in min..max: "90", "90s", "5m", "2h" or "30d" */
+    ARG_TEXT,    /* const char * */
+    ARG_CHOICE,  /* const char *: one of `words` */
+    ARG_WORD,    /* const char *, NULL before: the one argument without a name */
 };
 
 struct arg {
@@ -18,12 +22,25 @@ struct arg {
     void *into; /* keeps what it holds when the option is not given */
     int64_t min;
     int64_t max;
+    const char *const *words; /* ARG_CHOICE: closed by NULL */
+    char letter;              /* 'o': "-o" is the same option; 0 = there is none */
+    const char *value;        /* for help: what is put for the value, "N" */
+    const char *help; /* for help: one line. NULL where the verb's usage is written by hand */
 };
 
+enum { ARGS_TABLES_MAX = 4 };
+
 /* Reads argv[1..] into the table's places, which ends with a row without a name. "--name value" and
- * "--name=value" are the same; only the latter takes a value that begins with "--". On failure one
- * sentence has been printed on standard error. */
+ * "--name=value" are the same; only the latter takes a value that begins with "--". A letter's
+ * value follows it, with a blank or without. On failure one sentence has been printed on standard
+ * error, which suggests the nearest option or value. */
 bool args_parse(int argc, char **argv, const struct arg *table);
+
+/* The same for options that stand in several tables; `tables` is closed by NULL. */
+bool args_parse_all(int argc, char **argv, const struct arg *const *tables);
+
+/* Prints what a table's rows say about themselves, aligned. */
+void args_print_help(FILE *to, const struct arg *table);
 
 /* Prints "muster VERB: ..." and where to read more; always false, to be returned. */
 bool args_refuse(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));

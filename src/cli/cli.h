@@ -1,13 +1,25 @@
 /* The commands of the `muster` binary: one file per verb group, one row per verb in commands.c. */
 #pragma once
 
+#include "cli/args.h"
+
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
 
+/* How verbs are grouped in `muster --help`. */
+enum command_group { GROUP_RUN, GROUP_LOOK, GROUP_CHANGE, GROUP_TOOLS, COMMAND_GROUPS };
+
 struct command {
-    const char *name;
+    const char *name; /* "drain"; two words for a verb of a family: "token enrol" */
+    enum command_group group;
     int (*run)(int argc, char **argv); /* argv[0] is the verb; returns the exit code */
     const char *summary;               /* one line for `muster --help` */
-    const char *usage;                 /* what `muster VERB --help` prints */
+
+    /* What `muster VERB --help` prints: `usage`, or when that is NULL what is made of the rest. */
+    const char *usage;
+    const char *synopsis; /* what follows the verb: "SERVER [OPTIONS]" */
+    const char *about;    /* lines, each with its newline */
+    const struct arg *options;
+    const char *example; /* lines of commands, each with its newline, without the indent */
 };
 
 /* Finds the verb, answers --help and --version, suggests the nearest verb for a wrong word. */

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/suggest.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,91 +8,180 @@
 const char *cli_program = "muster";
 
 static const struct command commands[] = {
-    {"serve", serve_run, "run Muster", serve_usage},
-    {"dev", dev_run, "run Muster with demo game servers and a demo chat server", dev_usage},
-    {"game-server", game_server_run, "be a game server, well-behaved or not", game_server_usage},
-    {"allocate", allocate_run, "ask for a match, as a chat server would", allocate_usage},
-    {"dump", dump_run, "print captured frames", dump_usage},
-    {"sim", sim_run, "run the core in a simulated world and check its promises", sim_usage},
+    {.name = "serve",
+     .group = GROUP_RUN,
+     .run = serve_run,
+     .summary = "run Muster",
+     .usage = serve_usage},
+    {.name = "dev",
+     .group = GROUP_RUN,
+     .run = dev_run,
+     .summary = "run Muster with demo game servers and a demo chat server",
+     .usage = dev_usage},
+    {.name = "game-server",
+     .group = GROUP_RUN,
+     .run = game_server_run,
+     .summary = "be a game server, well-behaved or not",
+     .usage = game_server_usage},
+    {.name = "allocate",
+     .group = GROUP_CHANGE,
+     .run = allocate_run,
+     .summary = "ask for a match, as a chat server would",
+     .usage = allocate_usage},
+    {.name = "dump",
+     .group = GROUP_TOOLS,
+     .run = dump_run,
+     .summary = "print captured frames",
+     .usage = dump_usage},
+    {.name = "sim",
+     .group = GROUP_TOOLS,
+     .run = sim_run,
+     .summary = "run the core in a simulated world and check its promises",
+     .usage = sim_usage},
 };
 
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), WORD_MAX = 32 };
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static const char *const group_titles[COMMAND_GROUPS] = {
+    [GROUP_RUN] = "Run",
+    [GROUP_LOOK] = "Look",
+    [GROUP_CHANGE] = "Change",
+    [GROUP_TOOLS] = "Tools",
+};
+
+static void print_group(FILE *to, enum command_group group)
+{
+    bool titled = false;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (commands[i].group != group)
+            continue;
+        if (!titled)
+            fprintf(to, "\n%s\n", group_titles[group]);
+        titled = true;
+        fprintf(to, "  %-14s %s\n", commands[i].name, commands[i].summary);
+    }
+}
 
 static void print_help(FILE *to)
 {
     fprintf(to, "Usage: muster VERB [OPTIONS]\n\n"
-                "Muster gets players onto the right game server.\n\n");
-    for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
+                "Muster gets players onto the right game server.\n");
+    for (int g = 0; g < COMMAND_GROUPS; g++)
+        print_group(to, (enum command_group)g);
     fprintf(to, "\n'muster VERB --help' says more about one of them.\n");
 }
 
-static int least(int a, int b, int c)
+/* The second word of a verb of the family `word` ("enrol" of "token enrol"), or NULL. */
+static const char *of_family(const struct command *c, const char *word)
 {
-    int ab = a < b ? a : b;
-    return ab < c ? ab : c;
+    size_t n = strlen(word);
+    return strncmp(c->name, word, n) == 0 && c->name[n] == ' ' ? c->name + n + 1 : NULL;
 }
 
-/* How many letters must be added, removed or changed to make b of a. One row of the usual table is
- * enough. */
-static int edit_distance(const char *a, const char *b)
+static bool is_family(const char *word)
 {
-    int row[WORD_MAX + 1];
-    int b_len = (int)strlen(b);
-    for (int j = 0; j <= b_len; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= b_len; j++) {
-            int changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = least(row[j] + 1, row[j - 1] + 1, changed);
-        }
-    }
-    return row[b_len];
-}
-
-/* NULL when nothing is near enough to be meant. */
-static const char *nearest(const char *word)
-{
-    const char *best = NULL;
-    int best_distance = 4;
     for (size_t i = 0; i < COMMANDS; i++) {
-        int distance = edit_distance(word, commands[i].name);
-        if (distance < best_distance && distance < (int)strlen(commands[i].name)) {
-            best = commands[i].name;
-            best_distance = distance;
-        }
-    }
-    return best;
-}
-
-static int unknown_verb(const char *word)
-{
-    const char *meant = nearest(word);
-    fprintf(stderr, "muster: there is no verb '%s'.", word);
-    if (meant)
-        fprintf(stderr, " Did you mean '%s'?", meant);
-    fprintf(stderr, " 'muster --help' lists them.\n");
-    return EXIT_USAGE;
-}
-
-static bool wants_help(int argc, char **argv)
-{
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (of_family(&commands[i], word))
             return true;
     }
     return false;
 }
 
+static void print_family(FILE *to, const char *word)
+{
+    fprintf(to, "Usage: muster %s VERB [OPTIONS]\n\n", word);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (of_family(&commands[i], word))
+            fprintf(to, "  %-14s %s\n", commands[i].name, commands[i].summary);
+    }
+    fprintf(to, "\n'muster %s VERB --help' says more about one of them.\n", word);
+}
+
+/* Prints one verb's help as it is described by its row. */
+static void print_usage(FILE *to, const struct command *c)
+{
+    if (c->usage) {
+        fputs(c->usage, to);
+        return;
+    }
+    fprintf(to, "Usage: muster %s %s\n\n%s\n", c->name, c->synopsis, c->about);
+    args_print_help(to, c->options);
+    if (c->example) {
+        fprintf(to, "\nExample:\n");
+        for (const char *at = c->example; *at;) {
+            size_t n = strcspn(at, "\n");
+            fprintf(to, "  %.*s\n", (int)n, at);
+            at += n + (at[n] == '\n' ? 1 : 0);
+        }
+    }
+    fprintf(to, "\nExit: 0 done, 1 refused, 2 wrong usage, 3 Muster cannot be reached.\n");
+}
+
+static int unknown_verb(const char *word)
+{
+    struct suggestion near = suggest_for(word);
+    for (size_t i = 0; i < COMMANDS; i++)
+        suggest_offer(&near, commands[i].name);
+    fprintf(stderr, "muster: there is no verb '%s'.", word);
+    if (near.best)
+        fprintf(stderr, " Did you mean '%.*s'?", (int)strcspn(near.best, " "), near.best);
+    fprintf(stderr, " 'muster --help' lists them.\n");
+    return EXIT_USAGE;
+}
+
+static int unknown_in_family(const char *family, const char *word)
+{
+    struct suggestion near = suggest_for(word);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const char *second = of_family(&commands[i], family);
+        if (second)
+            suggest_offer(&near, second);
+    }
+    fprintf(stderr, "muster: there is no verb '%s %s'.", family, word);
+    if (near.best)
+        fprintf(stderr, " Did you mean '%s %s'?", family, near.best);
+    fprintf(stderr, " 'muster %s --help' lists them.\n", family);
+    return EXIT_USAGE;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (is_help(argv[i]))
+            return true;
+    }
+    return false;
+}
+
+/* argv[0] is the last word of the verb. */
 static int run(const struct command *c, int argc, char **argv)
 {
-    if (!wants_help(argc, argv))
-        return c->run(argc, argv);
-    fputs(c->usage, stdout);
-    return EXIT_DONE;
+    if (wants_help(argc, argv)) {
+        print_usage(stdout, c);
+        return EXIT_DONE;
+    }
+    argv[0] = (char *)c->name;
+    return c->run(argc, argv);
+}
+
+/* argv[0] is the family. */
+static int run_in_family(int argc, char **argv)
+{
+    if (argc < 2 || is_help(argv[1])) {
+        print_family(argc < 2 ? stderr : stdout, argv[0]);
+        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+    }
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const char *second = of_family(&commands[i], argv[0]);
+        if (second && strcmp(second, argv[1]) == 0)
+            return run(&commands[i], argc - 1, argv + 1);
+    }
+    return unknown_in_family(argv[0], argv[1]);
 }
 
 int cli_main(int argc, char **argv)
@@ -103,7 +193,7 @@ int cli_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+    if (is_help(word) || strcmp(word, "help") == 0) {
         print_help(stdout);
         return EXIT_DONE;
     }
@@ -115,5 +205,7 @@ int cli_main(int argc, char **argv)
         if (strcmp(word, commands[i].name) == 0)
             return run(&commands[i], argc - 1, argv + 1);
     }
+    if (is_family(word))
+        return run_in_family(argc - 1, argv + 1);
     return unknown_verb(word);
 }

@@ -397,10 +397,14 @@ int dev_run(int argc, char **argv)
 {
     static struct dev d = {.data = "data", .game_port = GAME_PORT};
     const struct arg table[] = {
-        {"--data", ARG_TEXT, &d.data, 0, 0},
-        {"--any-port", ARG_FLAG, &d.any_port, 0, 0},
-        {"--game-port", ARG_NUMBER, &d.game_port, 1024, UINT16_MAX - GAMES},
-        {"--seconds", ARG_NUMBER, &d.seconds, 1, 1000000},
+        {.name = "--data", .kind = ARG_TEXT, .into = &d.data},
+        {.name = "--any-port", .kind = ARG_FLAG, .into = &d.any_port},
+        {.name = "--game-port",
+         .kind = ARG_NUMBER,
+         .into = &d.game_port,
+         .min = 1024,
+         .max = UINT16_MAX - GAMES},
+        {.name = "--seconds", .kind = ARG_NUMBER, .into = &d.seconds, .min = 1, .max = 1000000},
         {0},
     };
     if (!args_parse(argc, argv, table))

@@ -185,8 +185,8 @@ int dump_run(int argc, char **argv)
     struct dump d = {.high = -1, .line = 1};
     const char *name = NULL;
     const struct arg table[] = {
-        {"--hex", ARG_FLAG, &d.hex, 0, 0},
-        {"FILE", ARG_WORD, &name, 0, 0},
+        {.name = "--hex", .kind = ARG_FLAG, .into = &d.hex},
+        {.name = "FILE", .kind = ARG_WORD, .into = &name},
         {0},
     };
     if (!args_parse(argc, argv, table))

@@ -157,11 +157,15 @@ static bool parse(int argc, char **argv, struct plan *plan)
     const char *hours = "0.25";
     int64_t first = 1;
     const struct arg table[] = {
-        {"--seeds", ARG_NUMBER, &plan->seeds, 1, SEEDS_MAX},
-        {"--seed", ARG_NUMBER, &first, 0, INT64_MAX - SEEDS_MAX},
-        {"--hours", ARG_TEXT, &hours, 0, 0},
-        {"--json", ARG_FLAG, &plan->json, 0, 0},
-        {"--trace", ARG_FLAG, &plan->trace, 0, 0},
+        {.name = "--seeds", .kind = ARG_NUMBER, .into = &plan->seeds, .min = 1, .max = SEEDS_MAX},
+        {.name = "--seed",
+         .kind = ARG_NUMBER,
+         .into = &first,
+         .min = 0,
+         .max = INT64_MAX - SEEDS_MAX},
+        {.name = "--hours", .kind = ARG_TEXT, .into = &hours},
+        {.name = "--json", .kind = ARG_FLAG, .into = &plan->json},
+        {.name = "--trace", .kind = ARG_FLAG, .into = &plan->trace},
         {0},
     };
     if (!args_parse(argc, argv, table) || !parse_hours(hours, &plan->hours))

@@ -6,15 +6,20 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 struct got {
     int64_t number;
+    int64_t seconds;
+    const char *choice;
     const char *text;
     const char *word;
     bool flag;
+    bool quick;
 };
 
 /* words ends with NULL; the verb is put before it. */
@@ -22,17 +27,30 @@ static bool parse(struct got *got, const char *const *words)
 {
     *got = (struct got){.number = 7, .text = "default"};
     const struct arg table[] = {
-        {"--number", ARG_NUMBER, &got->number, -5, 100},
-        {"--numbers", ARG_FLAG, &got->flag, 0, 0},
-        {"--text", ARG_TEXT, &got->text, 0, 0},
-        {"FILE", ARG_WORD, &got->word, 0, 0},
+        {.name = "--number", .kind = ARG_NUMBER, .into = &got->number, .min = -5, .max = 100},
+        {.name = "--numbers", .kind = ARG_FLAG, .into = &got->flag},
+        {.name = "--text", .kind = ARG_TEXT, .into = &got->text},
+        {.name = "FILE", .kind = ARG_WORD, .into = &got->word},
+        {0},
+    };
+    static const char *const formats[] = {"table", "wide", "json", NULL};
+    const struct arg more[] = {
+        {.name = "--output",
+         .kind = ARG_CHOICE,
+         .into = &got->choice,
+         .words = formats,
+         .letter = 'o',
+         .value = "FORMAT",
+         .help = "how"},
+        {.name = "--expires", .kind = ARG_SECONDS, .into = &got->seconds, .min = 1, .max = 8640000},
+        {.name = "--quick", .kind = ARG_FLAG, .into = &got->quick, .letter = 'q'},
         {0},
     };
     char *argv[16] = {(char *)"verb"};
     int argc = 1;
     for (; words[argc - 1]; argc++)
         argv[argc] = (char *)words[argc - 1];
-    return args_parse(argc, argv, table);
+    return args_parse_all(argc, argv, (const struct arg *const[]){table, more, NULL});
 }
 
 static void test_what_is_not_given_stays(void **state)
@@ -64,6 +82,61 @@ static void test_values_behind_a_blank_or_an_equals_sign(void **state)
     assert_false(got.flag);
 }
 
+static void test_letters(void **state)
+{
+    (void)state;
+    struct got got;
+    assert_true(parse(&got, (const char *const[]){"-o", "wide", "-q", "file", NULL}));
+    assert_string_equal(got.choice, "wide");
+    assert_string_equal(got.word, "file");
+    assert_true(got.quick);
+    assert_true(parse(&got, (const char *const[]){"-ojson", NULL}));
+    assert_string_equal(got.choice, "json");
+    assert_true(parse(&got, (const char *const[]){"--output=table", NULL}));
+    assert_string_equal(got.choice, "table");
+}
+
+static void test_seconds_with_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } rows[] = {{"90", 90}, {"90s", 90}, {"5m", 300}, {"2h", 7200}, {"30d", 2592000}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct got got;
+        assert_true(parse(&got, (const char *const[]){"--expires", rows[i].text, NULL}));
+        assert_int_equal(got.seconds, rows[i].seconds);
+    }
+}
+
+static void test_help_of_a_row(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"a", NULL};
+    const char *choice = NULL;
+    const struct arg table[] = {
+        {.name = "--output",
+         .kind = ARG_CHOICE,
+         .into = &choice,
+         .words = words,
+         .letter = 'o',
+         .value = "FORMAT",
+         .help = "how to print"},
+        {.name = "--hidden", .kind = ARG_TEXT, .into = &choice},
+        {.name = "--x", .kind = ARG_TEXT, .into = &choice, .value = "Y", .help = "a line"},
+        {0},
+    };
+    char *text = NULL;
+    size_t len = 0;
+    FILE *to = open_memstream(&text, &len);
+    args_print_help(to, table);
+    fclose(to);
+    assert_string_equal(text, "  -o, --output FORMAT   how to print\n"
+                              "  --x Y                 a line\n");
+    free(text);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -81,6 +154,17 @@ static void test_refusals(void **state)
         {"--textual", "x"},
         {"--unknown"},
         {"--number", "99999999999999999999"},
+        {"-x"},
+        {"-qq"},
+        {"-o"},
+        {"-o", "jsn"},
+        {"-o", "tables"},
+        {"--expires", "0"},
+        {"--expires", "5w"},
+        {"--expires", "5mm"},
+        {"--expires", "m"},
+        {"--expires", "99999999999999d"},
+        {"--expires", "101d"},
         {"one", "two"}, /* which the second must not replace in silence */
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -112,6 +196,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_given_stays),
         cmocka_unit_test(test_values_behind_a_blank_or_an_equals_sign),
+        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_seconds_with_units),
+        cmocka_unit_test(test_help_of_a_row),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_regions_by_name_and_number),
     };
