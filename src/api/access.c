@@ -1,0 +1,441 @@
+#include "api/access.h"
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "core/core.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <inttypes.h>
+#include <jwt.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HASH_SIZE = 32, KEY_SIZE = 32, HEAD_MAX = 1024, RSA_BITS_MIN = 2048 };
+
+/* A token that was found to be right. */
+struct verified {
+    uint8_t hash[HASH_SIZE];
+    struct access_grant grant;
+    struct link in_age; /* the oldest first */
+};
+
+struct access {
+    uint8_t own_key[KEY_SIZE];  /* the built-in issuer's, for HS256 */
+    uint8_t hash_key[KEY_SIZE]; /* so that nobody can make two tokens with one hash */
+    char gamespace[ACCESS_GAMESPACE_MAX + 1];
+    struct access_key keys[ACCESS_KEYS_MAX];
+    size_t n_keys;
+    struct map verified; /* the first 8 bytes of the hash -> struct verified */
+    struct list by_age;
+};
+
+/* ── words ─────────────────────────────────────────────────────────────────────────────────── */
+
+static const struct {
+    const char *word;
+    const char *help;
+} scope_table[] = {
+#define X(name, word_, help_) {word_, help_},
+    ACCESS_SCOPES(X)
+#undef X
+};
+
+static const struct {
+    const char *name;
+    jwt_alg_t jwt;
+} algorithms[ACCESS_ALGORITHMS] = {
+    [ACCESS_HS256] = {"HS256", JWT_ALG_HS256},
+    [ACCESS_RS256] = {"RS256", JWT_ALG_RS256},
+    [ACCESS_ES256] = {"ES256", JWT_ALG_ES256},
+};
+
+static size_t order_of(uint32_t scope)
+{
+    assert(scope != 0 && (scope & (scope - 1)) == 0 && (scope & ~(uint32_t)ACCESS_ALL) == 0);
+    return (size_t)__builtin_ctz(scope);
+}
+
+uint32_t access_scope(struct str word)
+{
+    for (uint32_t i = 0; i < ACCESS_ORDER_END; i++) {
+        if (str_eq(word, str_of(scope_table[i].word)))
+            return 1u << i;
+    }
+    return 0;
+}
+
+const char *access_scope_name(uint32_t scope)
+{
+    return scope_table[order_of(scope)].word;
+}
+
+const char *access_scope_help(uint32_t scope)
+{
+    return scope_table[order_of(scope)].help;
+}
+
+void access_scopes_print(uint32_t scopes, struct buf *out)
+{
+    const char *gap = "";
+    for (uint32_t i = 0; i < ACCESS_ORDER_END; i++) {
+        if (!(scopes & 1u << i))
+            continue;
+        buf_append(out, gap, strlen(gap));
+        buf_append(out, scope_table[i].word, strlen(scope_table[i].word));
+        gap = ",";
+    }
+}
+
+const char *access_algorithm_name(enum access_algorithm algorithm)
+{
+    return algorithms[algorithm].name;
+}
+
+enum access_algorithm access_algorithm(struct str name)
+{
+    int i = 0;
+    while (i < ACCESS_ALGORITHMS && !str_eq(name, str_of(algorithms[i].name)))
+        i++;
+    return (enum access_algorithm)i;
+}
+
+/* ── the object ────────────────────────────────────────────────────────────────────────────── */
+
+static void derive(const uint8_t *secret, const char *purpose, uint8_t ret[KEY_SIZE])
+{
+    (void)crypto_generichash(ret, KEY_SIZE, (const uint8_t *)purpose, strlen(purpose), secret,
+                             CORE_SECRET_SIZE);
+}
+
+struct access *access_new(const uint8_t *secret)
+{
+    struct access *a = xcalloc(1, sizeof(*a));
+    derive(secret, "access token, HS256", a->own_key);
+    derive(secret, "access token, cache", a->hash_key);
+    list_init(&a->by_age);
+    return a;
+}
+
+static void forget(struct access *a, struct verified *v)
+{
+    uint64_t key;
+    memcpy(&key, v->hash, sizeof(key));
+    map_remove(&a->verified, key);
+    list_remove(&v->in_age);
+    free(v);
+}
+
+static void forget_all(struct access *a)
+{
+    LIST_EACH(&a->by_age, v, struct verified, in_age)
+    {
+        forget(a, v);
+    }
+}
+
+void access_free(struct access *a)
+{
+    if (!a)
+        return;
+    forget_all(a);
+    map_done(&a->verified);
+    sodium_memzero(a, sizeof(*a));
+    free(a);
+}
+
+void access_configure(struct access *a, const char *gamespace, const struct access_key *keys,
+                      size_t n)
+{
+    assert(n <= ACCESS_KEYS_MAX);
+    bool fits = str_copy(a->gamespace, sizeof(a->gamespace), str_of(gamespace));
+    assert(fits);
+    (void)fits;
+    if (n > 0)
+        memcpy(a->keys, keys, n * sizeof(*keys));
+    a->n_keys = n;
+    forget_all(a);
+}
+
+bool access_key_fits(const struct access_key *key, char why[ACCESS_WHY_MAX])
+{
+    gnutls_pubkey_t public;
+    unsigned bits = 0;
+    gnutls_ecc_curve_t curve = GNUTLS_ECC_CURVE_INVALID;
+    gnutls_datum_t pem = {(unsigned char *)(uintptr_t)key->pem, (unsigned)strlen(key->pem)};
+    if (gnutls_pubkey_init(&public) != 0)
+        abort(); /* out of memory, as in buf.h */
+    if (gnutls_pubkey_import(public, &pem, GNUTLS_X509_FMT_PEM) != 0) {
+        snprintf(why, ACCESS_WHY_MAX, "it is no public key in PEM (-----BEGIN PUBLIC KEY-----)");
+        gnutls_pubkey_deinit(public);
+        return false;
+    }
+    int kind = gnutls_pubkey_get_pk_algorithm(public, &bits);
+    bool is_p256 = kind == GNUTLS_PK_ECDSA &&
+                   gnutls_pubkey_export_ecc_raw(public, &curve, NULL, NULL) == 0 &&
+                   curve == GNUTLS_ECC_CURVE_SECP256R1;
+    gnutls_pubkey_deinit(public);
+    bool fits =
+        key->algorithm == ACCESS_ES256 ? is_p256 : kind == GNUTLS_PK_RSA && bits >= RSA_BITS_MIN;
+    if (!fits)
+        snprintf(why, ACCESS_WHY_MAX, "%s needs %s", access_algorithm_name(key->algorithm),
+                 key->algorithm == ACCESS_ES256 ? "a key on the curve P-256"
+                                                : "an RSA key of 2048 bits or more");
+    return fits;
+}
+
+/* ── checking ──────────────────────────────────────────────────────────────────────────────── */
+
+static int refuse(char *why, const char *clause)
+{
+    snprintf(why, ACCESS_WHY_MAX, "%s", clause);
+    return ERR_BAD_ACCESS_TOKEN;
+}
+
+/* The algorithm that the head names; ACCESS_ALGORITHMS for one we do not take or no head at all. A
+ * token that asks for extensions ("crit") is to be refused by whoever does not know them. */
+static enum access_algorithm named_algorithm(struct str token)
+{
+    char text[HEAD_MAX];
+    char why[JSON_WHY_MAX];
+    size_t len = 0;
+    const char *dot = memchr(token.at, '.', token.len);
+    if (!dot ||
+        sodium_base642bin((unsigned char *)text, sizeof(text), token.at, (size_t)(dot - token.at),
+                          NULL, &len, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
+        return ACCESS_ALGORITHMS;
+    struct json *head = json_parse((struct str){text, len}, why);
+    if (!head)
+        return ACCESS_ALGORITHMS;
+    enum access_algorithm found = ACCESS_ALGORITHMS;
+    if (json_kind(head) == JSON_KIND_OBJECT && !json_member(head, "crit")) {
+        const struct json *alg = json_member(head, "alg");
+        if (alg)
+            found = access_algorithm(json_get_text(alg));
+    }
+    json_free(head);
+    return found;
+}
+
+/* The claims as JSON text (to be freed) when the signature is that key's, else NULL. */
+static char *open_with(const char *token, enum access_algorithm algorithm, const void *key,
+                       size_t len)
+{
+    jwt_t *jwt = NULL;
+    if (jwt_decode(&jwt, token, key, (int)len) != 0)
+        return NULL;
+    char *claims = NULL;
+    if (jwt_get_alg(jwt) == algorithms[algorithm].jwt)
+        claims = jwt_get_grants_json(jwt, NULL);
+    jwt_free(jwt);
+    return claims;
+}
+
+static char *open_token(const struct access *a, const char *token, enum access_algorithm algorithm)
+{
+    if (algorithm == ACCESS_HS256)
+        return open_with(token, algorithm, a->own_key, sizeof(a->own_key));
+    for (size_t i = 0; i < a->n_keys; i++) {
+        const struct access_key *key = &a->keys[i];
+        if (key->algorithm != algorithm)
+            continue;
+        char *claims = open_with(token, algorithm, key->pem, strlen(key->pem));
+        if (claims)
+            return claims;
+    }
+    return NULL;
+}
+
+/* A claim as text, also when it is a number. False when it is missing, empty, too long or no text
+ * that could be shown. */
+static bool claim_text(const struct json *claims, const char *name, char *dst, size_t cap)
+{
+    const struct json *v = json_member(claims, name);
+    if (v && json_kind(v) == JSON_KIND_INT)
+        return snprintf(dst, cap, "%" PRId64, json_get_int(v)) < (int)cap;
+    struct str text = v ? json_get_text(v) : (struct str){0};
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.at[i] < ' ')
+            return false;
+    }
+    return text.len > 0 && str_copy(dst, cap, text);
+}
+
+/* A date in seconds, perhaps as text or with a fraction, in milliseconds. */
+static bool claim_date(const struct json *claims, const char *name, int64_t *ret_wall_ms)
+{
+    static const double latest_s = 253402300799; /* the end of the year 9999 */
+    const struct json *v = json_member(claims, name);
+    char text[32];
+    double s = -1;
+    if (v && (json_kind(v) == JSON_KIND_INT || json_kind(v) == JSON_KIND_REAL)) {
+        s = json_get_number(v);
+    } else if (v && str_copy(text, sizeof(text), json_get_text(v)) && text[0] >= '0' &&
+               text[0] <= '9') {
+        char *end = text;
+        s = (double)strtoll(text, &end, 10);
+        if (*end != '\0')
+            return false;
+    }
+    if (!(s >= 0 && s <= latest_s))
+        return false;
+    *ret_wall_ms = (int64_t)(s * 1000);
+    return true;
+}
+
+static uint32_t read_scopes(struct str list)
+{
+    uint32_t scopes = 0;
+    while (list.len > 0) {
+        const char *comma = memchr(list.at, ',', list.len);
+        size_t len = comma ? (size_t)(comma - list.at) : list.len;
+        scopes |= access_scope((struct str){list.at, len});
+        size_t taken = comma ? len + 1 : len;
+        list = (struct str){list.at + taken, list.len - taken};
+    }
+    return scopes & ACCESS_ADMIN ? scopes | ACCESS_READ : scopes;
+}
+
+static int check_claims(const struct access *a, const struct json *claims, int64_t wall_ms,
+                        struct access_grant *ret, char *why)
+{
+    char gamespace[ACCESS_GAMESPACE_MAX + 1];
+    int64_t issued_ms, expires_ms, not_before_ms;
+    const struct json *scopes = json_member(claims, "sco");
+    if (!claim_text(claims, "acc", ret->account, sizeof(ret->account)))
+        return refuse(why, "its claim acc names no account");
+    if (!claim_text(claims, "gms", gamespace, sizeof(gamespace)))
+        return refuse(why, "its claim gms names no gamespace");
+    if (!scopes || json_kind(scopes) != JSON_KIND_TEXT)
+        return refuse(why, "its claim sco is no list of scopes");
+    if (!claim_date(claims, "iat", &issued_ms))
+        return refuse(why, "its claim iat is no date");
+    if (!claim_date(claims, "exp", &expires_ms))
+        return refuse(why, "its claim exp is no date");
+    if (strcmp(gamespace, a->gamespace) != 0)
+        return refuse(why, "it is for another gamespace");
+    if (wall_ms >= expires_ms)
+        return refuse(why, "it has expired");
+    if (issued_ms > wall_ms + ACCESS_SKEW_MS)
+        return refuse(why, "it was issued in the future");
+    if (json_member(claims, "nbf") &&
+        (!claim_date(claims, "nbf", &not_before_ms) || not_before_ms > wall_ms + ACCESS_SKEW_MS))
+        return refuse(why, "it is not valid yet");
+    ret->scopes = read_scopes(json_get_text(scopes));
+    ret->expires_wall_ms = expires_ms;
+    return 0;
+}
+
+static int check_text(const struct access *a, char *text, int64_t wall_ms, struct access_grant *ret,
+                      char *why)
+{
+    char ignored[JSON_WHY_MAX];
+    struct json *claims = json_parse(str_of(text), ignored);
+    int err = claims && json_kind(claims) == JSON_KIND_OBJECT
+                  ? check_claims(a, claims, wall_ms, ret, why)
+                  : refuse(why, "its claims are no JSON object");
+    json_free(claims);
+    free(text);
+    return err;
+}
+
+static int verify(const struct access *a, struct str token, int64_t wall_ms,
+                  struct access_grant *ret, char *why)
+{
+    enum access_algorithm algorithm = named_algorithm(token);
+    if (algorithm == ACCESS_ALGORITHMS)
+        return refuse(why, "it is no JWT signed with HS256, RS256 or ES256");
+    char *copy = xmalloc(token.len + 1); /* libjwt wants a NUL */
+    (void)str_copy(copy, token.len + 1, token);
+    char *claims = open_token(a, copy, algorithm);
+    free(copy);
+    if (!claims)
+        return refuse(why, "no key we know has signed it");
+    return check_text(a, claims, wall_ms, ret, why);
+}
+
+/* ── remembering ───────────────────────────────────────────────────────────────────────────── */
+
+static void remember(struct access *a, const uint8_t hash[HASH_SIZE],
+                     const struct access_grant *grant)
+{
+    uint64_t key;
+    memcpy(&key, hash, sizeof(key));
+    if (map_get(&a->verified, key))
+        return;
+    if (a->verified.len >= ACCESS_CACHE_MAX)
+        forget(a, container_of(list_first(&a->by_age), struct verified, in_age));
+    struct verified *v = xcalloc(1, sizeof(*v));
+    memcpy(v->hash, hash, HASH_SIZE);
+    v->grant = *grant;
+    map_put(&a->verified, key, v);
+    list_append(&a->by_age, &v->in_age);
+}
+
+/* A remembered token whose time is over is forgotten, and then refused like any other. */
+static bool recall(struct access *a, const uint8_t hash[HASH_SIZE], int64_t wall_ms,
+                   struct access_grant *ret)
+{
+    uint64_t key;
+    memcpy(&key, hash, sizeof(key));
+    struct verified *v = map_get(&a->verified, key);
+    if (!v || sodium_memcmp(v->hash, hash, HASH_SIZE) != 0)
+        return false;
+    if (wall_ms >= v->grant.expires_wall_ms) {
+        forget(a, v);
+        return false;
+    }
+    *ret = v->grant;
+    return true;
+}
+
+int access_check(struct access *a, struct str token, int64_t wall_ms, struct access_grant *ret,
+                 char why[ACCESS_WHY_MAX])
+{
+    uint8_t hash[HASH_SIZE];
+    struct access_grant grant = {0};
+    if (token.len > ACCESS_TOKEN_MAX)
+        return refuse(why, "it is too long");
+    (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)token.at, token.len, a->hash_key,
+                             sizeof(a->hash_key));
+    if (recall(a, hash, wall_ms, ret))
+        return 0;
+    int err = verify(a, token, wall_ms, &grant, why);
+    if (err != 0)
+        return err;
+    remember(a, hash, &grant);
+    *ret = grant;
+    return 0;
+}
+
+/* ── issuing ───────────────────────────────────────────────────────────────────────────────── */
+
+void access_issue(const struct access *a, const char *account, uint32_t scopes,
+                  int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out)
+{
+    jwt_t *jwt = NULL;
+    struct buf list = {0};
+    access_scopes_print(scopes, &list);
+    buf_append(&list, "", 1);
+    /* libjwt fails for want of memory only. */
+    if (jwt_new(&jwt) != 0 ||
+        jwt_set_alg(jwt, JWT_ALG_HS256, a->own_key, (int)sizeof(a->own_key)) != 0 ||
+        jwt_add_grant(jwt, "acc", account) != 0 || jwt_add_grant(jwt, "gms", a->gamespace) != 0 ||
+        jwt_add_grant(jwt, "sco", (const char *)list.data) != 0 ||
+        jwt_add_grant_int(jwt, "iat", (long)(issued_wall_ms / 1000)) != 0 ||
+        jwt_add_grant_int(jwt, "exp", (long)(expires_wall_ms / 1000)) != 0)
+        abort();
+    char *token = jwt_encode_str(jwt);
+    if (!token)
+        abort();
+    buf_append(out, token, strlen(token));
+    free(token);
+    jwt_free(jwt);
+    buf_done(&list);
+}
