@@ -270,33 +270,25 @@ int journal_tip(struct journal *j, struct store_tip *ret)
     return ERR_IO;
 }
 
-static int replay_row(sqlite3_stmt *stmt, store_sink *sink, void *user, struct store_tip *tip)
+/* Gives every row after `after` to `each`, in order, until one gives anything but 0. */
+static int each_row(struct journal *j, int64_t after, store_batch_sink *each, void *user)
 {
-    int64_t seq = sqlite3_column_int64(stmt, 0);
-    if (seq != tip->seq + 1) {
-        log_line(LOG_ERROR, "journal has a gap", "seq=%" PRId64 " next=%" PRId64, tip->seq, seq);
-        return ERR_FORMAT;
-    }
-    const void *changes = sqlite3_column_blob(stmt, 3);
-    int err = changes_each(changes, (size_t)sqlite3_column_bytes(stmt, 3), sink, user);
-    if (err == ERR_FORMAT)
-        log_line(LOG_ERROR, "journal row damaged", "seq=%" PRId64, seq);
-    *tip = (struct store_tip){seq, sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2)};
-    return err;
-}
-
-int journal_replay(struct journal *j, store_sink *sink, void *user, struct store_tip *tip)
-{
-    if (!connected(j))
-        return ERR_IO;
     sqlite3_stmt *stmt = dbfile_prepare(j->db, JOURNAL_READ);
     int err = 0;
-    int rc = stmt ? sqlite3_bind_int64(stmt, 1, tip->seq) : SQLITE_ERROR;
+    int rc = stmt ? sqlite3_bind_int64(stmt, 1, after) : SQLITE_ERROR;
     while (rc == SQLITE_OK && err == 0) {
         rc = sqlite3_step(stmt);
         if (rc != SQLITE_ROW)
             break;
-        err = replay_row(stmt, sink, user, tip);
+        struct store_batch row = {
+            .seq = sqlite3_column_int64(stmt, 0),
+            .epoch = sqlite3_column_int64(stmt, 4),
+            .core_ms = sqlite3_column_int64(stmt, 1),
+            .wall_ms = sqlite3_column_int64(stmt, 2),
+            .changes = sqlite3_column_blob(stmt, 3),
+            .len = (size_t)sqlite3_column_bytes(stmt, 3),
+        };
+        err = each(user, &row);
         rc = SQLITE_OK;
     }
     if (err == 0 && rc != SQLITE_DONE) {
@@ -305,4 +297,62 @@ int journal_replay(struct journal *j, store_sink *sink, void *user, struct store
     }
     sqlite3_finalize(stmt);
     return err;
+}
+
+struct replay {
+    store_sink *sink;
+    void *user;
+    struct store_tip *tip;
+};
+
+static int replay_row(void *user, const struct store_batch *row)
+{
+    const struct replay *r = user;
+    if (row->seq != r->tip->seq + 1) {
+        log_line(LOG_ERROR, "journal has a gap", "seq=%" PRId64 " next=%" PRId64, r->tip->seq,
+                 row->seq);
+        return ERR_FORMAT;
+    }
+    int err = changes_each(row->changes, row->len, r->sink, r->user);
+    if (err == ERR_FORMAT)
+        log_line(LOG_ERROR, "journal row damaged", "seq=%" PRId64, row->seq);
+    *r->tip = (struct store_tip){row->seq, row->core_ms, row->wall_ms};
+    return err;
+}
+
+int journal_replay(struct journal *j, store_sink *sink, void *user, struct store_tip *tip)
+{
+    struct replay replay = {sink, user, tip};
+    return connected(j) ? each_row(j, tip->seq, replay_row, &replay) : ERR_IO;
+}
+
+/* Sets *ret to the seq before the oldest row that fits. Returns SQLite's code. */
+static int history_start(struct journal *j, int64_t bytes_max, int64_t *ret)
+{
+    sqlite3_stmt *stmt =
+        dbfile_prepare(j->db, "SELECT seq, length(changes) FROM journal ORDER BY seq DESC");
+    if (!stmt)
+        return sqlite3_errcode(j->db);
+    *ret = j->last;
+    int rc;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        bytes_max -= sqlite3_column_int64(stmt, 1);
+        if (bytes_max < 0)
+            break;
+        *ret = sqlite3_column_int64(stmt, 0) - 1;
+    }
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int journal_history(struct journal *j, int64_t bytes_max, store_batch_sink *sink, void *user)
+{
+    if (!connected(j))
+        return ERR_IO;
+    int64_t after = 0;
+    int rc = history_start(j, bytes_max, &after);
+    if (rc == SQLITE_OK)
+        return each_row(j, after, sink, user);
+    complain_of(j);
+    return dbfile_is_damage(rc) ? ERR_FORMAT : ERR_IO;
 }

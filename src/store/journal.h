@@ -53,6 +53,10 @@ int journal_tip(struct journal *j, struct store_tip *ret);
  * is damaged or missing. */
 int journal_replay(struct journal *j, store_sink *sink, void *user, struct store_tip *tip);
 
+/* Gives the newest rows, in order, whose changes have at most bytes_max bytes together. */
+int journal_history(struct journal *j, int64_t bytes_max, store_batch_sink *sink, void *user);
+
 /* Reads rows in order on any connection to the file: parameter 1 is the seq before the first;
- * columns are seq, core_ms, wall_ms, changes. */
-#define JOURNAL_READ "SELECT seq, core_ms, wall_ms, changes FROM journal WHERE seq > ? ORDER BY seq"
+ * columns are seq, core_ms, wall_ms, changes, epoch. */
+#define JOURNAL_READ                                                                               \
+    "SELECT seq, core_ms, wall_ms, changes, epoch FROM journal WHERE seq > ? ORDER BY seq"

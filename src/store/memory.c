@@ -12,32 +12,27 @@
 
 enum { JOURNAL_BATCHES = 64 };
 
-struct memory_batch {
-    uint8_t *changes;
-    size_t len;
-};
-
 struct memory_store {
     struct store base;
     int mode;
     struct store_tip tip;
     struct latest tables;
-    struct memory_batch journal[JOURNAL_BATCHES]; /* a ring */
+    struct store_batch journal[JOURNAL_BATCHES]; /* a ring */
     size_t first;
     size_t len;
 };
 
-static struct memory_batch *batch_at(struct memory_store *m, size_t i)
+static struct store_batch *batch_at(struct memory_store *m, size_t i)
 {
     return &m->journal[(m->first + i) % JOURNAL_BATCHES];
 }
 
 static void fold_oldest(struct memory_store *m)
 {
-    struct memory_batch *b = batch_at(m, 0);
+    struct store_batch *b = batch_at(m, 0);
     int err = latest_apply(&m->tables, b->changes, b->len);
     assert(err == 0);
-    free(b->changes);
+    free((void *)b->changes);
     m->first = (m->first + 1) % JOURNAL_BATCHES;
     m->len--;
 }
@@ -60,10 +55,12 @@ static int memory_commit(struct store *s, const struct store_batch *batch)
         return ERR_IO;
     if (m->len == JOURNAL_BATCHES)
         fold_oldest(m);
-    struct memory_batch *b = batch_at(m, m->len++);
-    *b = (struct memory_batch){xmalloc(batch->len + 1), batch->len};
+    struct store_batch *b = batch_at(m, m->len++);
+    uint8_t *changes = xmalloc(batch->len + 1);
     if (batch->len > 0)
-        memcpy(b->changes, batch->changes, batch->len);
+        memcpy(changes, batch->changes, batch->len);
+    *b = *batch;
+    b->changes = changes;
     m->tip = (struct store_tip){batch->seq, batch->core_ms, batch->wall_ms};
     return m->mode == STORE_MEMORY_UNKNOWN ? ERR_IO : 0;
 }
@@ -72,6 +69,19 @@ static int memory_tip(struct store *s, struct store_tip *ret)
 {
     *ret = ((struct memory_store *)s)->tip;
     return 0;
+}
+
+static int memory_history(struct store *s, int64_t bytes_max, store_batch_sink *sink, void *user)
+{
+    struct memory_store *m = (struct memory_store *)s;
+    size_t from = m->len;
+    int64_t bytes = 0;
+    while (from > 0 && bytes + (int64_t)batch_at(m, from - 1)->len <= bytes_max)
+        bytes += (int64_t)batch_at(m, --from)->len;
+    int err = 0;
+    for (; from < m->len && err == 0; from++)
+        err = sink(user, batch_at(m, from));
+    return err;
 }
 
 static void memory_close(struct store *s)
@@ -87,6 +97,7 @@ static const struct store_ops memory_ops = {
     .load = memory_load,
     .commit = memory_commit,
     .tip = memory_tip,
+    .history = memory_history,
     .close = memory_close,
 };
 

@@ -33,8 +33,8 @@ struct sqlite_store {
 };
 
 static const struct sqlite_tuning ordinary = {
-    .history_rows = 1000,
-    .history_bytes = 64 << 20,
+    .history_rows = STORE_HISTORY_ROWS,
+    .history_bytes = STORE_HISTORY_BYTES,
     .fold = {.interval_ms = 1000, .rows = 4096, .bytes = 8 << 20, .slice_bytes = 64 << 20},
 };
 
@@ -89,6 +89,12 @@ static int sqlite_tip(struct store *base, struct store_tip *ret)
     return err;
 }
 
+/* The journal may also hold what is not folded yet, however much that is: bytes_max bounds both. */
+static int sqlite_history(struct store *base, int64_t bytes_max, store_batch_sink *sink, void *user)
+{
+    return journal_history(&((struct sqlite_store *)base)->journal, bytes_max, sink, user);
+}
+
 static void sqlite_close(struct store *base)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
@@ -102,6 +108,7 @@ static const struct store_ops sqlite_ops = {
     .load = sqlite_load,
     .commit = sqlite_commit,
     .tip = sqlite_tip,
+    .history = sqlite_history,
     .close = sqlite_close,
 };
 

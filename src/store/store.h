@@ -1,8 +1,8 @@
 /* The store: remembers batches. One interface, several kinds of memory (sqlite.c, memory.c).
  * All calls block; the writer (writer.h) gives commit a thread of its own.
  *
- * A store is owned by whoever opened it. commit may be called from one thread while load and tip
- * are not running; nothing else may overlap. */
+ * A store is owned by whoever opened it. commit may be called from one thread while load,
+ * history and tip are not running; nothing else may overlap. */
 #pragma once
 
 #include "core/row.h"
@@ -32,6 +32,14 @@ struct store_tip {
  * Anything but 0 stops the load and becomes its result. */
 typedef int store_sink(void *user, const struct change *change);
 
+/* What stays of the journal when it is folded, for readers of changes: the newest rows, while
+ * neither limit is exceeded. */
+enum { STORE_HISTORY_ROWS = 65536, STORE_HISTORY_BYTES = 16 << 20 };
+
+/* Called for each batch that is still there, in order. Its bytes are valid during the call only.
+ * Anything but 0 stops and becomes the result. */
+typedef int store_batch_sink(void *user, const struct store_batch *batch);
+
 struct store;
 
 struct store_ops {
@@ -43,6 +51,10 @@ struct store_ops {
 
     /* What is durable now. */
     int (*tip)(struct store *s, struct store_tip *ret);
+
+    /* Gives the newest batches, without a gap up to the tip: as many as are kept and have at most
+     * bytes_max bytes of changes together. Like load: for the start, not beside commits. */
+    int (*history)(struct store *s, int64_t bytes_max, store_batch_sink *sink, void *user);
 
     void (*close)(struct store *s);
 };
@@ -64,6 +76,12 @@ static inline int store_commit(struct store *s, const struct store_batch *batch)
 static inline int store_tip(struct store *s, struct store_tip *ret)
 {
     return s->ops->tip(s, ret);
+}
+
+static inline int store_history(struct store *s, int64_t bytes_max, store_batch_sink *sink,
+                                void *user)
+{
+    return s->ops->history(s, bytes_max, sink, user);
 }
 
 /* NULL is fine. */

@@ -225,6 +225,42 @@ static inline void model_check(struct store *store, int64_t last)
     model_done(&wanted);
 }
 
+/* What a history must be: the model's batches first .. last, each once and in order. */
+struct expected {
+    int64_t first; /* 0 until the first one has come */
+    int64_t last;
+};
+
+static inline int expect_batch(void *user, const struct store_batch *batch)
+{
+    struct expected *e = user;
+    if (e->first == 0)
+        e->first = batch->seq;
+    else
+        assert_int_equal(batch->seq, e->last + 1);
+    e->last = batch->seq;
+    struct buf changes = {0};
+    model_batch(&changes, batch->seq);
+    assert_int_equal(batch->len, changes.len);
+    assert_memory_equal(batch->changes, changes.data, changes.len);
+    assert_int_equal(batch->epoch, 1);
+    assert_int_equal(batch->core_ms, batch->seq * 10);
+    assert_int_equal(batch->wall_ms, batch->seq * 100);
+    buf_done(&changes);
+    return 0;
+}
+
+/* Returns the number of batches in the history, which must end at `last`. */
+static inline int64_t history_check(struct store *store, int64_t bytes_max, int64_t last)
+{
+    struct expected e = {0};
+    assert_int_equal(store_history(store, bytes_max, expect_batch, &e), 0);
+    if (e.first == 0)
+        return 0;
+    assert_int_equal(e.last, last);
+    return e.last - e.first + 1;
+}
+
 /* Waits until the fold thread has published seq; fails after ten seconds. */
 static inline void fixture_wait_folded(struct store *store, int64_t seq)
 {

@@ -15,6 +15,23 @@ static void gives_back_what_was_committed(void **state)
     store_close(store);
 }
 
+static void gives_its_newest_batches(void **state)
+{
+    (void)state;
+    struct store *store = store_open_memory();
+    assert_int_equal(history_check(store, INT64_MAX, 0), 0);
+    model_commit(store, 1, 10);
+    assert_int_equal(history_check(store, INT64_MAX, 10), 10);
+    struct buf newest = {0};
+    model_batch(&newest, 10);
+    assert_int_equal(history_check(store, (int64_t)newest.len, 10), 1);
+    assert_int_equal(history_check(store, (int64_t)newest.len - 1, 10), 0);
+    model_commit(store, 11, 300);
+    assert_int_equal(history_check(store, INT64_MAX, 300), 64);
+    buf_done(&newest);
+    store_close(store);
+}
+
 static int count_rows(void *user, const struct change *c)
 {
     (void)c;
@@ -101,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_back_what_was_committed),
+        cmocka_unit_test(gives_its_newest_batches),
         cmocka_unit_test(stays_as_large_as_what_lives),
         cmocka_unit_test(refuses_a_batch_out_of_order),
         cmocka_unit_test(fails_as_told),
