@@ -100,10 +100,9 @@ static void release(struct pipeline *p, struct effects *effects, size_t from)
     effects->len = from;
 }
 
-static void submit(struct pipeline *p, struct batch *batch)
+static struct store_batch row_of(const struct batch *batch)
 {
-    p->committing = batch;
-    struct store_batch row = {
+    return (struct store_batch){
         .seq = batch->seq,
         .epoch = 1,
         .core_ms = batch->core_ms,
@@ -111,6 +110,12 @@ static void submit(struct pipeline *p, struct batch *batch)
         .changes = batch->changes.data,
         .len = batch->changes.len,
     };
+}
+
+static void submit(struct pipeline *p, struct batch *batch)
+{
+    p->committing = batch;
+    struct store_batch row = row_of(batch);
     p->world.submit(p->world.user, &row);
 }
 
@@ -155,9 +160,12 @@ static int fall_back(struct pipeline *p, struct instant now)
 static void durable(struct pipeline *p, struct instant now)
 {
     struct batch *batch = p->committing;
+    struct store_batch row = row_of(batch);
     p->committing = NULL;
     if (p->probing)
         core_numbered(p->core, batch->seq);
+    if (p->world.durable)
+        p->world.durable(p->world.user, &row);
     release(p, &batch->effects, 0);
     p->probing = false;
     p->unresolved = false;

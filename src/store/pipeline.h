@@ -23,6 +23,12 @@ struct pipeline_world {
      * until then. */
     void (*submit)(void *user, const struct store_batch *batch);
 
+    /* This batch is durable: called once for each, in order of their numbers without a gap, before
+     * its effects are released; also for one whose outcome was unknown and that is there after all,
+     * never for one that is lost. The bytes are valid during the call. May be NULL. Must not call
+     * back into the pipeline. */
+    void (*durable)(void *user, const struct store_batch *batch);
+
     /* Do these effects, in order. Strings are valid during the call only. Must not call back into
      * the pipeline: what closing a connection causes comes as an event of its own, later. */
     void (*release)(void *user, const struct effect *effects, size_t n);

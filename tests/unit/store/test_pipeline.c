@@ -35,6 +35,11 @@ struct world {
     int submits;
     struct seen seen[512];
     size_t n_seen;
+    struct told { /* of durable batches, in the order they were told */
+        struct buf changes;
+        size_t seen_before; /* effects that had left by then */
+    } told[256];
+    int64_t n_told;
     int64_t now_ms;
 };
 
@@ -63,7 +68,8 @@ static void mute_close(struct store *s)
     store_close(((struct mute_store *)s)->memory);
 }
 
-static const struct store_ops mute_ops = {mute_load, mute_commit, mute_tip, mute_close};
+static const struct store_ops mute_ops = {
+    .load = mute_load, .commit = mute_commit, .tip = mute_tip, .close = mute_close};
 
 static void on_submit(void *user, const struct store_batch *batch)
 {
@@ -72,6 +78,17 @@ static void on_submit(void *user, const struct store_batch *batch)
     w->submitted = true;
     w->batch = *batch;
     w->submits++;
+}
+
+/* Told once each, in the order of their numbers, whatever becomes of the commits between. */
+static void on_durable(void *user, const struct store_batch *batch)
+{
+    struct world *w = user;
+    assert_int_equal(batch->seq, w->n_told + 1);
+    assert_true((size_t)w->n_told < sizeof(w->told) / sizeof(*w->told));
+    struct told *t = &w->told[w->n_told++];
+    t->seen_before = w->n_seen;
+    buf_append(&t->changes, batch->changes, batch->len);
 }
 
 static void on_release(void *user, const struct effect *effects, size_t n)
@@ -95,7 +112,8 @@ static void on_release(void *user, const struct effect *effects, size_t n)
 
 static void start(struct world *w)
 {
-    struct pipeline_world around = {on_submit, on_release, w};
+    struct pipeline_world around = {
+        .submit = on_submit, .durable = on_durable, .release = on_release, .user = w};
     assert_int_equal(pipeline_new(&w->store.base, &w->config, secret, &around,
                                   wall_start_ms + w->now_ms, w->now_ms, &w->pipeline),
                      0);
@@ -116,9 +134,32 @@ static int setup(void **state)
     return 0;
 }
 
+static int compare_with_told(void *user, const struct store_batch *batch)
+{
+    struct world *w = user;
+    const struct buf *told = &w->told[batch->seq - 1].changes;
+    assert_in_range(batch->seq, 1, w->n_told);
+    assert_int_equal(told->len, batch->len);
+    if (batch->len > 0)
+        assert_memory_equal(told->data, batch->changes, batch->len);
+    return 0;
+}
+
+/* At the end of every test: what was told to be durable is what is stored. */
+static void told_what_is_stored(struct world *w)
+{
+    struct store_tip tip = {0};
+    assert_int_equal(store_tip(w->store.memory, &tip), 0);
+    assert_int_equal(tip.seq, w->n_told);
+    assert_int_equal(store_history(w->store.memory, INT64_MAX, compare_with_told, w), 0);
+}
+
 static int teardown(void **state)
 {
     struct world *w = *state;
+    told_what_is_stored(w);
+    for (int64_t i = 0; i < w->n_told; i++)
+        buf_done(&w->told[i].changes);
     pipeline_free(w->pipeline);
     store_close(&w->store.base);
     free(w);
@@ -282,6 +323,35 @@ static void batches_leave_in_order(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(w->seen[i].lobby, i + 1);
     assert_false(w->submitted);
+}
+
+static void a_batch_is_told_durable_before_its_effects_leave(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    int64_t before = w->n_told;
+    ask(w, 1);
+    flush(w);
+    assert_int_equal(w->n_told, before); /* not while it is being committed */
+    commit(w, STORE_MEMORY_WORKS);
+    assert_int_equal(w->n_told, before + 1);
+    assert_int_equal(w->told[before].seen_before, 0);
+    assert_non_null(seen(w, EFFECT_ALLOCATE, SERVER));
+}
+
+static void a_lost_batch_is_never_told(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    int64_t before = w->n_told;
+    ask(w, 1);
+    flush(w);
+    commit(w, STORE_MEMORY_FAILS);
+    assert_int_equal(w->n_told, before);
+    pass(w, 1000);
+    commit(w, STORE_MEMORY_WORKS); /* the probe takes the number, and changes nothing */
+    assert_int_equal(w->n_told, before + 1);
+    assert_int_equal(w->told[before].changes.len, 0);
 }
 
 static void batch_without_changes_leaves_after_its_predecessor(void **state)
@@ -464,7 +534,9 @@ static void failure_that_was_stored_after_all_is_a_success(void **state)
     ask(w, 1);
     flush(w);
     ask(w, 2);
+    int64_t told = w->n_told;
     commit(w, STORE_MEMORY_UNKNOWN);
+    assert_int_equal(w->n_told, told + 1);
     assert_int_equal(pipeline_state(w->pipeline), PIPELINE_WRITABLE);
     assert_int_equal(seen(w, EFFECT_ALLOCATE, SERVER)->lobby, 1);
     settle(w);
@@ -577,6 +649,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(nothing_leaves_before_it_is_stored),
         WORLD_TEST(batches_leave_in_order),
+        WORLD_TEST(a_batch_is_told_durable_before_its_effects_leave),
+        WORLD_TEST(a_lost_batch_is_never_told),
         WORLD_TEST(batch_without_changes_leaves_after_its_predecessor),
         WORLD_TEST(heartbeats_are_answered_at_once),
         WORLD_TEST(backlog_is_what_waits),
