@@ -15,13 +15,11 @@ void roll_done(struct roll *r)
 
 void roll_add(struct roll *r, int64_t id, struct roll_place *place)
 {
-    assert(id > 0 && place->at == 0);
+    assert(id > (r->len > 0 ? r->entries[r->len - 1].id : 0) && place->at == 0);
     if (r->len == r->cap) {
         r->cap = r->cap ? r->cap * 2 : SMALL;
         r->entries = xrealloc(r->entries, r->cap * sizeof(*r->entries));
     }
-    if (r->len > 0 && r->entries[r->len - 1].id >= id)
-        r->unsorted = true;
     r->entries[r->len++] = (struct roll_entry){id, place};
     place->at = r->len;
     r->n++;
@@ -51,26 +49,9 @@ void roll_remove(struct roll *r, struct roll_place *place)
         close_holes(r);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct roll_entry *x = a;
-    const struct roll_entry *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-void roll_sort(struct roll *r)
-{
-    if (!r->unsorted)
-        return;
-    qsort(r->entries, r->len, sizeof(*r->entries), by_id);
-    r->unsorted = false;
-    close_holes(r);
-}
-
 /* How many entries have an id of at most `id`, holes included. */
 static size_t count_upto(const struct roll *r, int64_t id)
 {
-    assert(!r->unsorted);
     size_t low = 0;
     size_t high = r->len;
     while (low < high) {

@@ -5,7 +5,6 @@
  * The roll owns its table, never the objects; each embeds a struct roll_place. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,17 +23,13 @@ struct roll {
     size_t len; /* holes included */
     size_t cap;
     size_t n; /* without holes */
-    bool unsorted;
 };
 
 void roll_done(struct roll *r);
 
-/* An id below the last one's may be added only before roll_sort is called. */
+/* The id must be above all that were added before. */
 void roll_add(struct roll *r, int64_t id, struct roll_place *place);
 void roll_remove(struct roll *r, struct roll_place *place);
-
-/* After adding in any order. */
-void roll_sort(struct roll *r);
 
 /* The smallest id above `after`, the largest below `before`; 0 when there is none. Ids are > 0. */
 int64_t roll_next(const struct roll *r, int64_t after);

@@ -72,6 +72,7 @@ struct chat_server *chat_server_load_row(struct core *core, const struct row_cha
     chat->forget.kind = DEADLINE_CHAT_FORGET;
     list_init(&chat->owed);
     map_put(&core->chat_servers, (uint64_t)row->id, chat);
+    object_enter(core, &chat->object);
     chain_add(&core->chat_servers_by_name, name_key(row->fleet, str_of(row->name)), &chat->by_name);
     return chat;
 }
@@ -136,7 +137,8 @@ static void adopt(struct core *core, struct chat_server *chat, conn_id conn, uin
     chat->regions = regions;
     deadline_clear(core, &chat->forget);
     chat_server_heard(core, chat);
-    peer_bind(core, conn, (struct peer){.role = PEER_CHAT, .chat = chat});
+    peer_bind(core, conn,
+              (struct peer){.role = PEER_CHAT, .chat = chat, .enrolment = chat->enrolment});
 
     struct chat_list servers = list_servers(core, chat);
     struct effect *e = effect_add(core, EFFECT_CHAT_HELLO, conn);
@@ -149,7 +151,8 @@ static void adopt(struct core *core, struct chat_server *chat, conn_id conn, uin
     }
 }
 
-static void challenge(struct core *core, struct chat_server *chat, conn_id conn, uint64_t regions)
+static void challenge(struct core *core, struct chat_server *chat, conn_id conn, uint64_t regions,
+                      int64_t enrolment)
 {
     if (chat->challenge.conn) {
         refuse(core, conn, ERR_CHAT_ALREADY_REGISTERED);
@@ -157,7 +160,10 @@ static void challenge(struct core *core, struct chat_server *chat, conn_id conn,
     }
     chat->challenge.conn = conn;
     chat->challenge.regions = regions;
-    peer_bind(core, conn, (struct peer){.role = PEER_CHAT, .challenging = true, .chat = chat});
+    chat->challenge.enrolment = enrolment;
+    peer_bind(core, conn,
+              (struct peer){
+                  .role = PEER_CHAT, .challenging = true, .chat = chat, .enrolment = enrolment});
     effect_add(core, EFFECT_PING, chat->conn);
     deadline_set(core, &chat->challenged, DEADLINE_AWAKE,
                  deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.challenge_ms);
@@ -203,7 +209,7 @@ void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_ha
     struct fleet *fleet = fleet_named(core, enrolment.fleet);
     struct chat_server *chat = find_named(core, fleet, hello->chat_server_id);
     if (chat && chat->conn) {
-        challenge(core, chat, conn, regions);
+        challenge(core, chat, conn, regions, enrolment.stored);
         return;
     }
     if (!chat && (int32_t)core->chat_servers.len >= core->config.limits.chat_servers) {
@@ -212,6 +218,7 @@ void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_ha
     }
     if (!chat)
         chat = new_chat_server(core, fleet, hello->chat_server_id);
+    chat->enrolment = enrolment.stored;
     adopt(core, chat, conn, regions);
 }
 
@@ -243,6 +250,7 @@ static void hand_over(struct core *core, struct chat_server *chat)
     chat->challenge.conn = 0;
     deadline_clear(core, &chat->challenged);
     peer_unbind(core, conn);
+    chat->enrolment = chat->challenge.enrolment;
     adopt(core, chat, conn, chat->challenge.regions);
 }
 
@@ -337,8 +345,10 @@ void chat_server_take_over(struct core *core, struct chat_server *fresh,
     if (!old->conn)
         return;
     fresh->conn = old->conn;
+    fresh->enrolment = old->enrolment;
     fresh->regions = old->regions;
     deadline_clear(core, &fresh->forget);
     deadline_set(core, &fresh->silent, DEADLINE_AWAKE, old->silent.at_ms);
-    peer_bind(core, fresh->conn, (struct peer){.role = PEER_CHAT, .chat = fresh});
+    peer_bind(core, fresh->conn,
+              (struct peer){.role = PEER_CHAT, .chat = fresh, .enrolment = fresh->enrolment});
 }

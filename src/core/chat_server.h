@@ -13,10 +13,12 @@ struct chat_server {
     struct row_chat_server row;
     struct fleet *fleet;
     conn_id conn;
+    int64_t enrolment; /* the stored token it came with; 0 = none of those */
     uint64_t regions;
     struct {
         conn_id conn;
         uint64_t regions;
+        int64_t enrolment;
     } challenge;
     int32_t tickets;
     struct list owed; /* sessions with events_owed */

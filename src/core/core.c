@@ -2,6 +2,7 @@
  * refuses. Everything else is in the nouns' own files. */
 #include "core/core.h"
 
+#include "core/operate.h"
 #include "core/state.h"
 
 #include <stdlib.h>
@@ -22,12 +23,21 @@ void peer_bind(struct core *core, conn_id conn, struct peer peer)
 {
     struct peer *p = xmalloc(sizeof(*p));
     *p = peer;
-    free(map_put(&core->peers, conn, p));
+    p->conn = conn;
+    peer_unbind(core, conn);
+    map_put(&core->peers, conn, p);
+    struct enrolment_token *token = enrolment_get(core, p->enrolment);
+    if (token)
+        token->connections++;
 }
 
 void peer_unbind(struct core *core, conn_id conn)
 {
-    free(map_remove(&core->peers, conn));
+    struct peer *p = map_remove(&core->peers, conn);
+    struct enrolment_token *token = p ? enrolment_get(core, p->enrolment) : NULL;
+    if (token)
+        token->connections--;
+    free(p);
 }
 
 struct effect *effect_add(struct core *core, enum effect_kind kind, conn_id conn)
@@ -39,6 +49,7 @@ struct effect *note_add(struct core *core, enum note note)
 {
     struct effect *e = batch_effect(core->out, EFFECT_NOTE, 0);
     e->note = note;
+    e->region_code = -1;
     return e;
 }
 
@@ -206,31 +217,19 @@ static void gone(struct core *core, conn_id conn)
     }
 }
 
-static void pong(struct core *core, conn_id conn)
+static void pong(struct core *core, const struct event *event)
 {
-    struct peer *peer = peer_find(core, conn);
+    struct peer *peer = peer_find(core, event->conn);
     if (!peer || peer->challenging)
         return;
-    if (peer->server)
+    if (peer->server) {
+        peer->server->heard_core_ms = core->now.core_ms;
+        if (event->pong.round_trip_us > 0)
+            peer->server->round_trip_us = event->pong.round_trip_us;
         server_alive(core, peer->server);
-    else
-        chat_server_alive(core, peer->chat);
-}
-
-static void operate(struct core *core, const struct event *event)
-{
-    const struct operate *o = &event->operate;
-    struct server *server = map_get(&core->servers, (uint64_t)o->target);
-    struct effect *answer = effect_add(core, EFFECT_OPERATED, event->conn);
-    answer->verb = (int8_t)o->verb;
-    answer->object = o->target;
-    answer->err = server ? 0 : ERR_NOT_FOUND;
-    if (!server)
         return;
-    bool on = o->verb == OPERATE_DRAIN;
-    server_drain(core, server, DRAIN_BY_OPERATOR, on);
-    if (server->conn)
-        effect_add(core, EFFECT_DRAIN, server->conn)->on = on;
+    }
+    chat_server_alive(core, peer->chat);
 }
 
 /* Commits work again. What was said meanwhile by peers who wait for no answer was let go, so ask.
@@ -321,6 +320,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     if (now.core_ms > core->now.core_ms)
         core->now.core_ms = now.core_ms; /* core time never goes back */
     core->now.wall_ms = now.wall_ms;
+    core->at_us = event->at_us;
     core->out = batch;
     notice_gap(core, event->kind == EVENT_TICK);
     if (core->read_only && !needs_no_write(core, event)) {
@@ -363,7 +363,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         chat_event(core, event);
         break;
     case EVENT_PONG:
-        pong(core, event->conn);
+        pong(core, event);
         break;
     case EVENT_GONE:
         gone(core, event->conn);
@@ -372,9 +372,10 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         effect_add(core, EFFECT_READ, event->conn);
         break;
     case EVENT_OPERATE:
-        operate(core, event);
+        operate(core, event->conn, &event->operate);
         break;
     case EVENT_CONFIGURE:
+        operate_configure(core, event->configure);
         break;
     case EVENT_STORE_DOWN:
         core->read_only = true;

@@ -36,6 +36,7 @@ struct enrolment {
     enum enrolment_role role;
     char fleet[64];
     uint64_t regions; /* bit per region code */
+    int64_t stored;   /* the id of one that an operator made; 0 in the configuration */
 };
 
 struct fleet_config {

@@ -70,6 +70,9 @@ static void fire(struct core *core, struct deadline *d)
     case DEADLINE_TICKET:
         ticket_deadline(core, container_of(d, struct ticket, deadline));
         break;
+    case DEADLINE_REQUEST:
+        request_deadline(core, container_of(d, struct request, deadline));
+        break;
     }
 }
 

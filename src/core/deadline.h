@@ -24,6 +24,7 @@ enum deadline_kind {
     DEADLINE_SESSION,       /* row.deadline_core_ms */
     DEADLINE_SESSION_REPLY, /* ACK, READY or CANCEL_ACK has not come */
     DEADLINE_TICKET,        /* row.deadline_core_ms */
+    DEADLINE_REQUEST,       /* row.deadline_core_ms */
 };
 
 struct deadline {

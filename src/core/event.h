@@ -53,11 +53,12 @@ enum event_kind {
 enum operate_verb {
     OPERATE_DRAIN,
     OPERATE_UNDRAIN,
-    OPERATE_END,    /* a session */
-    OPERATE_ENROL,  /* makes an enrolment token */
-    OPERATE_REVOKE, /* … ends one and cuts those who came with it */
-    OPERATE_ROTATE, /* … replaces one; the old one works for grace_ms more */
-    OPERATE_ISSUE,  /* an access token was made: core keeps the request and the audit */
+    OPERATE_END,       /* a session */
+    OPERATE_ENROL,     /* makes an enrolment token */
+    OPERATE_REVOKE,    /* … ends one and cuts those who came with it */
+    OPERATE_ROTATE,    /* … replaces one; the old one works for grace_ms more */
+    OPERATE_ISSUE,     /* an access token was made: core keeps the request and the audit */
+    OPERATE_CONFIGURE, /* for the audit only: see EVENT_CONFIGURE */
     OPERATE_VERBS
 };
 
@@ -107,7 +108,7 @@ struct event {
         struct operate operate;
         const struct core_config *configure;
         struct {
-            int64_t round_trip_us; /* -1 = not measured */
+            int64_t round_trip_us; /* 0 = not measured */
         } pong;
     };
 };

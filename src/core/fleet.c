@@ -50,9 +50,41 @@ bool region_configured(const struct core *core, int8_t code)
            core->config.regions[code].name[0] != '\0';
 }
 
+void group_count(struct group *group, const struct share *share, int sign)
+{
+    group->status[share->status] += sign;
+    group->open += sign * (int64_t)share->open;
+    if (share->status != SERVER_OFFLINE) {
+        group->slots_used += sign * (int64_t)share->load;
+        group->slots_total += sign * (int64_t)share->max;
+    }
+    if (share->connected) {
+        group->connected += sign;
+        group->cpu_centi += sign * (int64_t)share->cpu_centi;
+        group->memory_centi += sign * (int64_t)share->memory_centi;
+        group->ratio_ppm += sign * share->ratio_ppm;
+        group->ratio_square += sign * share->ratio_ppm * share->ratio_ppm;
+    }
+}
+
 struct fleet *fleet_find(const struct core *core, int64_t id)
 {
     return map_get(&core->fleets, (uint64_t)id);
+}
+
+static const struct fleet_config *config_of(const struct core *core, const char *name)
+{
+    for (size_t i = 0; i < core->config.n_fleets; i++) {
+        if (strcmp(core->config.fleets[i].name, name) == 0)
+            return &core->config.fleets[i];
+    }
+    return NULL;
+}
+
+bool fleet_is_configured(const struct core *core, struct str name)
+{
+    char text[sizeof(((struct fleet_config *)0)->name)];
+    return str_copy(text, sizeof(text), name) && config_of(core, text);
 }
 
 struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
@@ -62,11 +94,9 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
     fleet->row = *row;
     for (int i = 0; i < REGION_CODES; i++)
         heap_init(&fleet->groups[i].placeable, placement_better);
-    for (size_t i = 0; i < core->config.n_fleets; i++) {
-        if (strcmp(core->config.fleets[i].name, row->name) == 0)
-            fleet->config = &core->config.fleets[i];
-    }
+    fleet->config = config_of(core, row->name);
     map_put(&core->fleets, (uint64_t)row->id, fleet);
+    object_enter(core, &fleet->object);
     return fleet;
 }
 
@@ -91,6 +121,15 @@ struct fleet *fleet_named(struct core *core, const char *name)
     fleet = fleet_load_row(core, &row);
     object_touch(core, &fleet->object);
     return fleet;
+}
+
+void fleets_configure(struct core *core)
+{
+    size_t at = 0;
+    for (struct fleet *fleet = NULL; (fleet = map_next(&core->fleets, &at));)
+        fleet->config = config_of(core, fleet->row.name);
+    for (size_t i = 0; i < core->config.n_fleets; i++)
+        (void)fleet_named(core, core->config.fleets[i].name);
 }
 
 void fleet_free(struct fleet *fleet)

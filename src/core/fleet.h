@@ -6,11 +6,36 @@
 #include "core/object.h"
 #include "core/view.h"
 
-/* The servers of one fleet in one region. */
+/* What one server adds to the sums of its group, in whole numbers so that taking it away again is
+ * exact: ratios in millionths, percents in hundredths. */
+struct share {
+    int8_t status; /* enum server_status */
+    bool connected;
+    int32_t load;
+    int32_t max;
+    int32_t open;
+    int32_t cpu_centi;
+    int32_t memory_centi;
+    int64_t ratio_ppm;
+};
+
+/* The servers of one fleet in one region. The sums are kept up, so that looking costs nothing. */
 struct group {
     struct heap placeable; /* best on top */
     int32_t count[PASSED_REASONS];
+    int32_t status[4]; /* by enum server_status */
+    int32_t connected;
+    int64_t slots_used; /* this and the next: of those not Offline */
+    int64_t slots_total;
+    int64_t open;
+    int64_t cpu_centi; /* this and the rest: of those connected */
+    int64_t memory_centi;
+    int64_t ratio_ppm;
+    int64_t ratio_square; /* ppm² */
 };
+
+/* Adds the share (sign 1) or takes it away (sign -1). */
+void group_count(struct group *group, const struct share *share, int sign);
 
 struct fleet {
     struct object object;
@@ -24,6 +49,10 @@ struct fleet *fleet_find_named(const struct core *core, const char *name);
 struct fleet *fleet_named(struct core *core, const char *name); /* made when absent */
 struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row);
 void fleet_free(struct fleet *fleet);
+bool fleet_is_configured(const struct core *core, struct str name);
+
+/* After a change of the configuration: which fleets are still in it. New ones are made. */
+void fleets_configure(struct core *core);
 bool region_configured(const struct core *core, int8_t code);
 
 /* A set of regions is a bit per code. */

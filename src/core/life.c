@@ -65,6 +65,14 @@ void core_free(struct core *core)
     free_all(&core->sessions);
     free_all(&core->seats);
     free_all(&core->tickets);
+    free_all(&core->enrolments);
+    free_all(&core->audits);
+    free_all(&core->requests);
+    map_done(&core->enrolments_by_hash);
+    map_done(&core->enrolments_by_previous);
+    map_done(&core->requests_by_key);
+    for (int kind = 0; kind < ROW_KINDS; kind++)
+        roll_done(&core->rolls[kind]);
     map_done(&core->servers_by_endpoint);
     map_done(&core->chat_servers_by_name);
     map_done(&core->sessions_here);
@@ -124,6 +132,21 @@ static int make(struct core *core, const struct change *c)
         return seat_load_row(core, &c->seat);
     case ROW_ticket:
         return ticket_load_row(core, &c->ticket) ? 0 : ERR_FORMAT;
+    case ROW_enrolment: {
+        struct enrolment_token *token = enrolment_load_row(core, &c->enrolment);
+        if (token)
+            token->object.stored = true;
+        return token ? 0 : ERR_FORMAT;
+    }
+    case ROW_audit:
+        audit_load_row(core, &c->audit)->object.stored = true;
+        return 0;
+    case ROW_request: {
+        struct request *request = request_load_row(core, &c->request);
+        if (request)
+            request->object.stored = true;
+        return request ? 0 : ERR_FORMAT;
+    }
     case ROW_KINDS:
         break;
     }
@@ -201,6 +224,8 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     struct chat_server *chat = NULL;
     while (!err && (chat = map_next(&core->chat_servers, &at)))
         chat_server_loaded(core, chat);
+    if (!err)
+        fleets_configure(core);
     return err;
 }
 

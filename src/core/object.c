@@ -10,8 +10,14 @@ void object_touch(struct core *core, struct object *o)
         list_append(&core->dirty, &o->dirty);
 }
 
+void object_enter(struct core *core, struct object *o)
+{
+    roll_add(&core->rolls[o->kind], *(const int64_t *)object_row(o), &o->listed);
+}
+
 void object_delete(struct core *core, struct object *o)
 {
+    roll_remove(&core->rolls[o->kind], &o->listed);
     o->gone = true;
     object_touch(core, o);
 }
@@ -28,6 +34,9 @@ void *object_row(struct object *o)
         ROW_OF(session, session)
         ROW_OF(seat, seat)
         ROW_OF(ticket, ticket)
+        ROW_OF(enrolment, enrolment_token)
+        ROW_OF(audit, audit)
+        ROW_OF(request, request)
 #undef ROW_OF
     case ROW_counter:
     case ROW_KINDS:

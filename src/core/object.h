@@ -2,16 +2,21 @@
 #pragma once
 
 #include "base/list.h"
+#include "base/roll.h"
 #include "core/row.h"
 
 struct core;
 
 struct object {
-    struct link dirty; /* in core->dirty when the open batch must carry it */
+    struct link dirty;        /* in core->dirty when the open batch must carry it */
+    struct roll_place listed; /* on core->rolls[kind] */
     enum row_kind kind;
     bool stored; /* some sealed batch has carried it */
     bool gone;   /* deleted; freed when the batch is sealed */
 };
+
+/* It exists: the lists show it. Call when it is in its maps, with ids only growing. */
+void object_enter(struct core *core, struct object *o);
 
 /* The open batch will carry the object as it is when the batch is sealed. */
 void object_touch(struct core *core, struct object *o);

@@ -67,16 +67,36 @@ static void leave_group(struct server *server)
     struct group *group = group_of(server);
     heap_remove(&group->placeable, &server->place);
     group->count[server->passed_over]--;
+    group_count(group, &server->share, -1);
     server->grouped = false;
+}
+
+static struct share share_of(const struct server *server)
+{
+    int32_t load = server_load(server);
+    return (struct share){
+        .status = (int8_t)server_status(server),
+        .connected = server->conn != 0,
+        .load = load,
+        .max = server->row.max_sessions,
+        .open = server->open,
+        .cpu_centi = (int32_t)(server->cpu_percent * 100),
+        .memory_centi = (int32_t)(server->memory_percent * 100),
+        .ratio_ppm = (int64_t)load * 1000000 / server->row.max_sessions,
+    };
 }
 
 void server_refresh(struct core *core, struct server *server)
 {
     (void)core;
     struct group *group = group_of(server);
-    if (server->grouped)
+    if (server->grouped) {
         group->count[server->passed_over]--;
+        group_count(group, &server->share, -1);
+    }
     server->grouped = true;
+    server->share = share_of(server);
+    group_count(group, &server->share, 1);
     server->passed_over = reason_of(server);
     group->count[server->passed_over]++;
     if (server->passed_over != PASSED_NOT) {
@@ -97,6 +117,8 @@ static struct effect *server_note(struct core *core, const struct server *server
     note->ip = ip;
     note->port = server->row.port;
     note->region = region;
+    note->region_code = server->row.region;
+    note->fleet_id = server->row.fleet;
     return note;
 }
 
@@ -219,6 +241,7 @@ struct server *server_load_row(struct core *core, const struct row_server *row)
     server->forget.kind = DEADLINE_SERVER_FORGET;
     list_init(&server->sessions);
     map_put(&core->servers, (uint64_t)row->id, server);
+    object_enter(core, &server->object);
     chain_add(&core->servers_by_endpoint, endpoint_key_of(row), &server->by_endpoint);
     return server;
 }
@@ -282,7 +305,10 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
     server->zeros = 0;
     deadline_clear(core, &server->forget);
     hear(core, server);
-    peer_bind(core, conn, (struct peer){.role = PEER_SERVER, .server = server});
+    server->heard_core_ms = server->connected_core_ms = core->now.core_ms;
+    server->round_trip_us = 0;
+    peer_bind(core, conn,
+              (struct peer){.role = PEER_SERVER, .server = server, .enrolment = server->enrolment});
 
     struct effect *e = effect_add(core, EFFECT_SERVER_HELLO, conn);
     e->server_id = (int32_t)server->row.id;
@@ -298,7 +324,7 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
 
 /* The old connection may be a ghost: ask it. Its PONG decides, or its silence. */
 static void challenge(struct core *core, struct server *server, conn_id conn,
-                      const struct chat_sv_handshake *hello)
+                      const struct chat_sv_handshake *hello, int64_t enrolment)
 {
     if (server->challenge.conn) {
         refuse_hello(core, conn, ERR_ALREADY_REGISTERED);
@@ -307,8 +333,11 @@ static void challenge(struct core *core, struct server *server, conn_id conn,
     server->challenge.conn = conn;
     server->challenge.region = hello->region;
     server->challenge.max_sessions = hello->max_concurrent_matches;
-    peer_bind(core, conn,
-              (struct peer){.role = PEER_SERVER, .challenging = true, .server = server});
+    server->challenge.enrolment = enrolment;
+    peer_bind(
+        core, conn,
+        (struct peer){
+            .role = PEER_SERVER, .challenging = true, .server = server, .enrolment = enrolment});
     effect_add(core, EFFECT_PING, server->conn);
     deadline_set(core, &server->challenged, DEADLINE_AWAKE,
                  deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.challenge_ms);
@@ -329,14 +358,17 @@ void server_hello(struct core *core, conn_id conn, const struct chat_sv_handshak
     (void)spell_address(hello->ip, ip);
     struct server *server = find_endpoint(core, fleet, str_of(ip), hello->port);
     if (server && server->conn) {
-        challenge(core, server, conn, hello);
+        challenge(core, server, conn, hello, enrolment->stored);
     } else if (server) {
+        server->enrolment = enrolment->stored;
         update_row(core, server, hello->region, hello->max_concurrent_matches);
         adopt(core, server, conn, false);
     } else if ((int32_t)core->servers.len >= core->config.limits.servers) {
         refuse_hello(core, conn, ERR_INTERNAL);
     } else {
-        adopt(core, new_server(core, fleet, hello), conn, true);
+        server = new_server(core, fleet, hello);
+        server->enrolment = enrolment->stored;
+        adopt(core, server, conn, true);
     }
 }
 
@@ -429,6 +461,7 @@ static void hand_over(struct core *core, struct server *server)
     server->challenge.conn = 0;
     deadline_clear(core, &server->challenged);
     peer_unbind(core, conn);
+    server->enrolment = server->challenge.enrolment;
     update_row(core, server, server->challenge.region, server->challenge.max_sessions);
     adopt(core, server, conn, false);
 }
@@ -710,6 +743,7 @@ void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_hear
     server->cpu_percent = beat->cpu_percent;
     server->memory_percent = beat->memory_percent;
     count_strangers(server);
+    server->heard_core_ms = core->now.core_ms;
     hear(core, server);
     server_refresh(core, server);
     look_at_shortfall(core, server);
@@ -751,6 +785,10 @@ void server_loaded(struct core *core, struct server *server)
 void server_take_over(struct core *core, struct server *fresh, struct server *old)
 {
     fresh->conn = old->conn;
+    fresh->enrolment = old->enrolment;
+    fresh->heard_core_ms = old->heard_core_ms;
+    fresh->connected_core_ms = old->connected_core_ms;
+    fresh->round_trip_us = old->round_trip_us;
     fresh->listed = old->listed;
     fresh->cannot_list = old->cannot_list;
     fresh->reported = old->reported;
@@ -772,6 +810,8 @@ void server_take_over(struct core *core, struct server *fresh, struct server *ol
     if (deadline_is_set(&old->backoff))
         deadline_set(core, &fresh->backoff, DEADLINE_AWAKE, old->backoff.at_ms);
     if (fresh->conn)
-        peer_bind(core, fresh->conn, (struct peer){.role = PEER_SERVER, .server = fresh});
+        peer_bind(
+            core, fresh->conn,
+            (struct peer){.role = PEER_SERVER, .server = fresh, .enrolment = fresh->enrolment});
     server_refresh(core, fresh);
 }

@@ -16,7 +16,11 @@ struct server {
     struct row_server row;
     struct fleet *fleet;
 
-    conn_id conn; /* 0 = not connected */
+    conn_id conn;              /* 0 = not connected */
+    int64_t enrolment;         /* the stored token it came with; 0 = none of those */
+    int64_t heard_core_ms;     /* its last sign of life since this process started; 0 = none */
+    int64_t connected_core_ms; /* when it came last */
+    int64_t round_trip_us;     /* 0 = not known yet */
     bool offline;
     bool listed;         /* its matches are known (or it had its time to tell) since it connected */
     bool drain_in_doubt; /* back after it drained itself: the same process, or the next? */
@@ -39,6 +43,7 @@ struct server {
         conn_id conn;
         int8_t region;
         int32_t max_sessions;
+        int64_t enrolment;
     } challenge;
 
     int32_t
@@ -53,7 +58,8 @@ struct server {
     int64_t idle_since_core_ms;
     double score;
     enum passed_over passed_over;
-    bool grouped; /* counted in its group */
+    bool grouped; /* counted in its group, with this share */
+    struct share share;
     struct heap_node place;
 
     struct deadline silent;

@@ -104,6 +104,7 @@ static struct session *link_in(struct core *core, const struct row_session *row,
     list_init(&session->seats);
     list_append(&server->sessions, &session->on_server);
     map_put(&core->sessions, (uint64_t)row->id, session);
+    object_enter(core, &session->object);
     chain_add(&core->sessions_here, map_pair((int32_t)server->row.id, row->lobby), &session->here);
     chain_add(&core->sessions_by_lobby, (uint64_t)row->lobby, &session->by_lobby);
     if (row->events_owed)
@@ -121,8 +122,11 @@ static void tell_server(struct core *core, struct session *session, enum effect_
     e->game_mode = session->row.game_mode;
     e->token = text_keep(core, token_of(core, &session->row, token));
     session->told = server->conn;
-    if (kind == EFFECT_ALLOCATE)
-        session->unanswered++;
+    if (kind != EFFECT_ALLOCATE)
+        return;
+    session->unanswered++;
+    if (!session->told_us)
+        session->told_us = core->at_us;
 }
 
 void session_settle(struct core *core, struct session *session)
@@ -173,6 +177,8 @@ static struct effect *session_note(struct core *core, const struct session *sess
     note->lobby = session->row.lobby;
     note->server_id = session->row.server;
     note->chat = chat;
+    note->fleet_id = session->row.fleet;
+    note->region_code = session->server->row.region;
     return note;
 }
 
@@ -202,8 +208,11 @@ static struct str event_text(const struct session *session, enum match_event eve
         return STR("Server no longer holds the match");
     case END_TOO_LONG:
         return STR("Match too long");
+    case END_BY_OPERATOR:
+        return STR("Ended by an operator");
     case END_NONE:
     case END_MATCH_ENDED:
+    case END_REASONS:
         break;
     }
     return STR("Match ended");
@@ -298,6 +307,7 @@ static void open_it(struct core *core, struct session *session)
     move(core, session, SESSION_OPEN);
     session->row.acknowledged = 1;
     session->row.opened_core_ms = core->now.core_ms;
+    session->opened_us = core->at_us;
     deadline_clear(core, &session->reply);
     set_deadline(core, session, core->config.timeouts.session_ms);
     recount(core, session);
@@ -583,7 +593,7 @@ static int ready_here(struct core *core, struct server *server,
     if (!session->row.ready) {
         session->row.ready = 1;
         object_touch(core, &session->object);
-        (void)session_note(core, session, NOTE_MATCH_READY);
+        session_note(core, session, NOTE_MATCH_READY)->since_us = session->opened_us;
         owe_event(core, session, MATCH_READY);
     }
     return 0;
@@ -644,11 +654,10 @@ static void reply_missing(struct core *core, struct session *session)
         set_reply(core, session, core->config.timeouts.cancel_repeat_ms);
 }
 
-/* The match is over for everybody, and its server is owed the order to let go of it. */
-static void too_long(struct core *core, struct session *session)
+void session_stop(struct core *core, struct session *session, enum end_reason reason)
 {
     struct ticket *ticket = ticket_find(core, session->row.ticket);
-    session->row.end_reason = END_TOO_LONG;
+    session->row.end_reason = (int8_t)reason;
     session_note(core, session, NOTE_MATCH_ENDED)->text = event_text(session, MATCH_ENDED);
     owe_event(core, session, MATCH_ENDED);
     if (ticket)
@@ -663,7 +672,7 @@ static void deadline_over(struct core *core, struct session *session)
         session_failed(core, session, TRY_TIMED_OUT);
         break;
     case SESSION_OPEN:
-        too_long(core, session);
+        session_stop(core, session, END_TOO_LONG);
         break;
     case SESSION_LOST:
         session_end(core, session, END_SERVER_LOST);

@@ -40,6 +40,8 @@ enum end_reason {
     END_NOT_LISTED,
     END_TOO_LONG,
     END_NOT_REPORTED,
+    END_BY_OPERATOR,
+    END_REASONS
 };
 
 struct session {
@@ -47,6 +49,8 @@ struct session {
     struct row_session row;
     struct server *server;
     struct chat_server *chat;
+    int64_t told_us;    /* the door's clock when ALLOCATE was first added to a batch; 0 = unknown */
+    int64_t opened_us;  /* … when it became OPEN */
     conn_id told;       /* the connection its ALLOCATE or CANCEL was given to; 0 = owed */
     int32_t unanswered; /* ALLOCATEs given to that connection that have had no ACK */
     int8_t counted;     /* which of the server's counters it is in, see session.c */
@@ -76,6 +80,9 @@ void session_match_ended(struct core *core, struct server *server, int32_t lobby
 
 /* The session is given up: CANCEL is owed to its server. From OPENING, OPEN or LOST. */
 void session_cancel(struct core *core, struct session *session);
+
+/* OPEN or LOST: over for everybody, and its server is owed the order to let go of it. */
+void session_stop(struct core *core, struct session *session, enum end_reason reason);
 
 /* OPENING only: the server did not take it; the ticket goes on to the next best. */
 void session_failed(struct core *core, struct session *session, int outcome);

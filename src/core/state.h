@@ -11,12 +11,15 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "core/audit.h"
 #include "core/chat_server.h"
 #include "core/core.h"
 #include "core/deadline.h"
+#include "core/enrolment.h"
 #include "core/fleet.h"
 #include "core/object.h"
 #include "core/placement.h"
+#include "core/request.h"
 #include "core/seat.h"
 #include "core/server.h"
 #include "core/session.h"
@@ -31,6 +34,8 @@ enum peer_role { PEER_SERVER = 1, PEER_CHAT };
 struct peer {
     enum peer_role role;
     bool challenging; /* its hello waits for the old connection's PONG */
+    conn_id conn;
+    int64_t enrolment; /* the stored one it came with; 0 = none of those */
     struct server *server;
     struct chat_server *chat;
 };
@@ -45,6 +50,7 @@ struct core {
     bool read_only;
     int64_t seq;       /* of the last sealed batch with changes */
     struct batch *out; /* the open batch, during core_step */
+    int64_t at_us;     /* of the event being handled: for measuring, decides nothing */
     struct list dirty;
 
     struct row_counter counter_rows[ROW_KINDS];
@@ -69,6 +75,14 @@ struct core {
     struct list events_sent;   /* sessions whose events left with an earlier batch */
     int32_t tickets_open;
     int32_t tickets_finished;
+
+    struct map enrolments;
+    struct map enrolments_by_hash;
+    struct map enrolments_by_previous;
+    struct map audits;
+    struct map requests;
+    struct map requests_by_key;
+    struct roll rolls[ROW_KINDS]; /* every object, by id */
 
     struct heap deadlines[DEADLINE_CLOCKS];
     int64_t spoofed; /* frames that named somebody else's id */

@@ -17,7 +17,7 @@ enum {
 _Static_assert(ERR_NO_SERVERS == -22 && ERR_INVALID_LOBBY == -24 && ERR_ALLOCATION_TIMEOUT == -25 &&
                    ERR_TICKET_CANCELLED == -27,
                "append to errors.def, or raise ROW_FORMAT");
-_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 1,
+_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 2,
                "a change of the tries is a change of ROW_FORMAT");
 
 static const uint8_t allowed_moves[TICKET_STATES] = {
@@ -91,6 +91,18 @@ static int restore_tries(struct ticket *ticket)
     return cursor_failed(&c) ? ERR_FORMAT : 0;
 }
 
+const char *try_outcome_name(int outcome)
+{
+    static const char *const names[] = {
+        [TRY_PENDING] = "pending",   [TRY_ACKNOWLEDGED] = "acknowledged",
+        [TRY_REFUSED] = "refused",   [TRY_TIMED_OUT] = "timed_out",
+        [TRY_DROPPED] = "dropped",   [TRY_NOT_READY] = "not_ready",
+        [TRY_GIVEN_UP] = "given_up",
+    };
+    bool known = outcome >= 0 && outcome < (int)(sizeof(names) / sizeof(*names));
+    return known ? names[outcome] : "?";
+}
+
 static void add_try(struct ticket *ticket, const struct server *server)
 {
     ticket->tries[ticket->n_tries++] = (struct attempt){
@@ -112,6 +124,14 @@ static void set_outcome(struct ticket *ticket, int outcome)
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
 
+/* The one region it was asked for, or -1. */
+static int8_t region_of(const struct ticket *ticket)
+{
+    uint64_t mask = (uint64_t)ticket->row.regions;
+    bool one = mask != 0 && (mask & (mask - 1)) == 0;
+    return one ? (int8_t)__builtin_ctzll(mask) : (int8_t)-1;
+}
+
 static struct effect *ticket_note(struct core *core, const struct ticket *ticket, enum note kind)
 {
     struct str chat = text_keep(core, str_of(ticket->chat->row.name));
@@ -120,6 +140,9 @@ static struct effect *ticket_note(struct core *core, const struct ticket *ticket
     note->ticket = ticket->row.id;
     note->lobby = ticket->row.lobby;
     note->session = ticket->row.session;
+    note->fleet_id = ticket->row.fleet;
+    note->region_code = region_of(ticket);
+    note->asked_us = ticket->asked_us;
     return note;
 }
 
@@ -150,6 +173,7 @@ static void answer(struct core *core, struct ticket *ticket, conn_id conn)
     e->port = session->server->row.port;
     e->token = text;
     e->wall_ms = ticket->row.answered_wall_ms;
+    e->asked_us = ticket->asked_us;
 }
 
 /* Whoever asked on a connection that is still there gets the answer; nobody else is told unasked.
@@ -198,13 +222,26 @@ static void move(struct core *core, struct ticket *ticket, enum ticket_state sta
     object_touch(core, &ticket->object);
 }
 
+/* Which server took it, how loaded that is with it, and since when it was asked. */
+static void note_server(const struct core *core, const struct ticket *ticket, struct effect *note)
+{
+    const struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    note->server_id = ticket->tries[ticket->n_tries - 1].server;
+    if (!session)
+        return;
+    note->region_code = session->server->row.region;
+    note->load = server_load(session->server);
+    note->max = session->server->row.max_sessions;
+    note->since_us = session->told_us;
+}
+
 void ticket_done(struct core *core, struct ticket *ticket)
 {
     set_outcome(ticket, TRY_ACKNOWLEDGED);
     ticket->row.answered_wall_ms = core->now.wall_ms;
     move(core, ticket, TICKET_DONE);
     struct effect *note = ticket_note(core, ticket, NOTE_TICKET_DONE);
-    note->server_id = ticket->tries[ticket->n_tries - 1].server;
+    note_server(core, ticket, note);
     answer_asker(core, ticket);
 }
 
@@ -236,7 +273,10 @@ static void try_next(struct core *core, struct ticket *ticket, int err_when_none
     ticket->row.session = session_new(core, ticket, server)->row.id;
     object_touch(core, &ticket->object);
     enum note kind = ticket->n_tries == 1 ? NOTE_TICKET_OPENED : NOTE_TICKET_RETRY;
-    ticket_note(core, ticket, kind)->server_id = (int32_t)server->row.id;
+    struct effect *note = ticket_note(core, ticket, kind);
+    note->server_id = (int32_t)server->row.id;
+    if (kind == NOTE_TICKET_RETRY)
+        note->text = str_of(try_outcome_name(ticket->tries[ticket->n_tries - 2].outcome));
 }
 
 void ticket_next(struct core *core, struct ticket *ticket, int outcome)
@@ -285,6 +325,7 @@ static struct ticket *link_in(struct core *core, const struct row_ticket *row,
     ticket->chat = chat;
     ticket->deadline.kind = DEADLINE_TICKET;
     map_put(&core->tickets, (uint64_t)row->id, ticket);
+    object_enter(core, &ticket->object);
     map_put(&core->tickets_by_key, key_of(ticket), ticket);
     chat->tickets++;
     return ticket;
@@ -309,6 +350,7 @@ static void open_ticket(struct core *core, struct chat_server *chat, conn_id con
     };
     struct ticket *ticket = link_in(core, &row, chat);
     ticket->asker = conn;
+    ticket->asked_us = core->at_us;
     move(core, ticket, TICKET_OPEN);
     deadline_set(core, &ticket->deadline, DEADLINE_CORE, row.deadline_core_ms);
     try_next(core, ticket, ERR_NO_SERVERS);
@@ -349,7 +391,7 @@ void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
     open_ticket(core, chat, conn, request);
 }
 
-static void give_up(struct core *core, struct ticket *ticket)
+void ticket_give_up(struct core *core, struct ticket *ticket)
 {
     conn_id asker = ticket->asker;
     struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
@@ -375,7 +417,7 @@ void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, in
     e->lobby = lobby;
     e->err = ticket ? 0 : ERR_MATCH_NOT_FOUND;
     if (ticket && !is_final(ticket))
-        give_up(core, ticket);
+        ticket_give_up(core, ticket);
 }
 
 static int state_of(const struct core *core, const struct chat_server *chat, int32_t lobby)

@@ -51,7 +51,8 @@ struct ticket {
     struct object object;
     struct row_ticket row;
     struct chat_server *chat;
-    conn_id asker; /* who waits for the answer; 0 = nobody */
+    conn_id asker;    /* who waits for the answer; 0 = nobody */
+    int64_t asked_us; /* the door's clock when it was opened; 0 = before this process */
     int8_t n_tries;
     struct attempt tries[TICKET_TRIES];
     int32_t passed[PASSED_REASONS]; /* at the last choice: the others, by reason */
@@ -62,6 +63,9 @@ struct ticket {
 void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
                      const struct chat_mgr_server_allocation_request *request);
 void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, int32_t lobby);
+
+/* Cancels one that is not final, with its match; whoever waits for it is told. */
+void ticket_give_up(struct core *core, struct ticket *ticket);
 
 /* The key's answer is stored and will not change by being asked again / is a final one. */
 bool ticket_is_settled(const struct core *core, const struct chat_server *chat, int32_t lobby);
@@ -81,6 +85,9 @@ void ticket_ended(struct core *core, struct ticket *ticket);
 
 /* Writes the tries into the row, for the seal. */
 void ticket_keep_tries(struct ticket *ticket);
+
+/* "acknowledged" "timed_out" … */
+const char *try_outcome_name(int outcome);
 
 struct ticket *ticket_find(const struct core *core, int64_t id);
 struct ticket *ticket_load_row(struct core *core, const struct row_ticket *row);

@@ -66,22 +66,3 @@ void core_hash_token(struct str token, uint8_t ret[CORE_HASH_SIZE])
 {
     (void)crypto_generichash(ret, CORE_HASH_SIZE, (const uint8_t *)token.at, token.len, NULL, 0);
 }
-
-const struct enrolment *enrolment_find(const struct core *core, struct str token,
-                                       enum enrolment_role role, struct enrolment *scratch)
-{
-    if (core->config.any_token) {
-        *scratch = (struct enrolment){.role = role, .fleet = "default", .regions = UINT64_MAX};
-        return scratch;
-    }
-    uint8_t hash[CORE_HASH_SIZE];
-    core_hash_token(token, hash);
-    /* Every entry is looked at, so that the time says nothing about which one came close. */
-    const struct enrolment *found = NULL;
-    for (size_t i = 0; i < core->config.n_enrolments; i++) {
-        const struct enrolment *e = &core->config.enrolments[i];
-        if (sodium_memcmp(e->hash, hash, CORE_HASH_SIZE) == 0 && e->role == role)
-            found = e;
-    }
-    return found;
-}

@@ -1,4 +1,4 @@
-/* Credentials: match tokens, derived; enrolment tokens, compared. Visible inside src/core only. */
+/* Match tokens, derived. Visible inside src/core only. */
 #pragma once
 
 #include "base/str.h"
@@ -12,7 +12,3 @@ struct str token_of(const struct core *core, const struct row_session *session,
 
 /* Takes the same time whatever differs. session may be NULL: then false, in the same time. */
 bool token_matches(const struct core *core, const struct row_session *session, struct str token);
-
-/* The enrolment of a token for that role, or NULL. */
-const struct enrolment *enrolment_find(const struct core *core, struct str token,
-                                       enum enrolment_role role, struct enrolment *scratch);

@@ -28,11 +28,11 @@ struct view_group {
     int64_t slots_used; /* of servers that are not Offline */
     int64_t slots_total;
     int32_t sessions_open;
-    double cpu_percent_sum; /* over `reporting` servers, as are the next three */
-    double memory_percent_sum;
-    double load_sum; /* load / max_sessions of each */
-    double load_square_sum;
-    int32_t reporting;
+    double cpu_percent; /* means over the servers that are connected; 0 when none is */
+    double memory_percent;
+    double load_mean;   /* of load / max_sessions */
+    double load_spread; /* its standard deviation */
+    int32_t connected;
 };
 
 struct view_region {
@@ -75,7 +75,7 @@ struct view_server {
     float memory_percent;
     double score;
     int64_t backoff_left_ms; /* 0 = not passed over for a failure */
-    int64_t round_trip_us;   /* -1 = not known yet */
+    int64_t round_trip_us;   /* 0 = not known yet */
     int64_t heard_wall_ms;   /* its last heartbeat or PONG; 0 = not since this process started */
     int64_t registered_wall_ms;
     int64_t connected_wall_ms; /* since when without a break; 0 = not connected */
@@ -165,8 +165,9 @@ struct view_audit {
 struct view_peer {
     enum enrolment_role role;
     int64_t server; /* ROLE_SERVER */
+    int64_t fleet_id;
     const char *fleet;
-    int8_t region; /* ROLE_SERVER */
+    int8_t region; /* ROLE_SERVER; otherwise -1 */
 };
 
 /* The smallest id above `after` among the objects of that kind, or 0. Kinds: ROW_fleet, ROW_server,
@@ -192,6 +193,11 @@ bool view_group(const struct core *core, int64_t fleet_id, int8_t region, struct
 
 /* "offline" "away" … ; "" for PASSED_NOT. */
 const char *passed_over_name(enum passed_over reason);
+
+/* The words of a state as rows keep it: "open" …, and of why a session ended. */
+const char *ticket_state_name(int8_t state);
+const char *session_state_name(int8_t state);
+const char *end_reason_name(int8_t reason);
 
 /* "available" "full" "draining" "offline" */
 const char *server_status_name(enum server_status status);

@@ -2,6 +2,7 @@
 
 #include "lib/unit.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,24 +34,6 @@ static void walks_up_and_down(void **state)
     roll_remove(&r, &places[1]); /* twice does no harm */
     assert_int_equal(roll_next(&r, 2), 9);
     assert_int_equal(roll_previous(&r, 9), 2);
-    roll_done(&r);
-}
-
-static void sorts_what_was_loaded_in_any_order(void **state)
-{
-    (void)state;
-    struct roll r = {0};
-    struct roll_place places[4] = {{0}};
-    static const int64_t ids[] = {7, 1, 9, 3};
-    for (int i = 0; i < 4; i++)
-        roll_add(&r, ids[i], &places[i]);
-    roll_remove(&r, &places[2]);
-    roll_sort(&r);
-    assert_int_equal(roll_next(&r, 0), 1);
-    assert_int_equal(roll_next(&r, 3), 7);
-    assert_int_equal(roll_next(&r, 7), 0);
-    roll_remove(&r, &places[3]); /* places were moved with their entries */
-    assert_int_equal(roll_next(&r, 1), 7);
     roll_done(&r);
 }
 
@@ -91,7 +74,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_has_nobody),
         cmocka_unit_test(walks_up_and_down),
-        cmocka_unit_test(sorts_what_was_loaded_in_any_order),
         cmocka_unit_test(agrees_with_a_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static void ids_are_never_given_twice(void **state)
         ids[ROW_ticket] = session->row.ticket;
         ids[ROW_session] = session->row.id;
         ids[ROW_seat] = seat->row.id;
-        for (int kind = ROW_chat_server; kind < ROW_KINDS; kind++) {
+        for (int kind = ROW_chat_server; kind <= ROW_seat; kind++) {
             assert_true(ids[kind] > highest[kind]);
             highest[kind] = ids[kind];
         }

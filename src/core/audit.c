@@ -1,0 +1,62 @@
+#include "core/state.h"
+
+static const struct {
+    const char *action;
+    const char *target_kind;
+} verbs[OPERATE_VERBS] = {
+    [OPERATE_DRAIN] = {"drain", "server"},  [OPERATE_UNDRAIN] = {"undrain", "server"},
+    [OPERATE_END] = {"end", "session"},     [OPERATE_ENROL] = {"enrol", "token"},
+    [OPERATE_REVOKE] = {"revoke", "token"}, [OPERATE_ROTATE] = {"rotate", "token"},
+    [OPERATE_ISSUE] = {"issue", ""},        [OPERATE_CONFIGURE] = {"configure", ""},
+};
+
+const char *audit_action(int8_t verb)
+{
+    return verb >= 0 && verb < OPERATE_VERBS ? verbs[verb].action : "?";
+}
+
+const char *audit_target_kind(int8_t verb)
+{
+    return verb >= 0 && verb < OPERATE_VERBS ? verbs[verb].target_kind : "";
+}
+
+struct audit *audit_load_row(struct core *core, const struct row_audit *row)
+{
+    struct audit *audit = xcalloc(1, sizeof(*audit));
+    audit->object.kind = ROW_audit;
+    audit->row = *row;
+    map_put(&core->audits, (uint64_t)row->id, audit);
+    object_enter(core, &audit->object);
+    return audit;
+}
+
+static void forget_oldest(struct core *core)
+{
+    while ((int32_t)core->audits.len > core->config.limits.audit_kept) {
+        int64_t id = roll_next(&core->rolls[ROW_audit], 0);
+        struct audit *oldest = map_remove(&core->audits, (uint64_t)id);
+        object_delete(core, &oldest->object);
+    }
+}
+
+void audit_add(struct core *core, const struct operate *o, int64_t target)
+{
+    struct row_audit row = {
+        .id = object_new_id(core, ROW_audit),
+        .at_wall_ms = core->now.wall_ms,
+        .verb = (int8_t)o->verb,
+        .target = target,
+    };
+    (void)str_copy(row.who, sizeof(row.who), o->who);
+    (void)str_copy(row.address, sizeof(row.address), o->address);
+    (void)str_copy(row.detail, sizeof(row.detail), o->detail);
+    object_touch(core, &audit_load_row(core, &row)->object);
+    forget_oldest(core);
+    struct str who = text_keep(core, o->who);
+    struct str address = text_keep(core, o->address);
+    struct effect *note = note_add(core, NOTE_OPERATED);
+    note->text = str_of(audit_action(row.verb));
+    note->object = target;
+    note->chat = who;
+    note->ip = address;
+}
