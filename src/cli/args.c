@@ -1,6 +1,6 @@
 #include "cli/args.h"
 
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "core/core.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "cli/suggest.h"
 
 #include <stdbool.h>
 #include <stdio.h>

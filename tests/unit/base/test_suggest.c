@@ -1,5 +1,5 @@
 /* What is near enough to be meant. */
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 #include "lib/unit.h"
 
