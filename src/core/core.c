@@ -278,6 +278,7 @@ static bool is_soft(enum event_kind kind)
     case EVENT_GONE:
     case EVENT_DRAIN_ACK:
     case EVENT_READ:
+    case EVENT_CONFIGURE:
     case EVENT_STORE_DOWN:
     case EVENT_STORE_UP:
         return true;
@@ -330,8 +331,10 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     }
     switch (event->kind) {
     case EVENT_TICK:
-        if (!core->read_only)
+        if (!core->read_only) {
             deadlines_run(core);
+            operate_settle(core);
+        }
         break;
     case EVENT_SERVER_HELLO:
         server_hello(core, event->conn, &event->server_hello);

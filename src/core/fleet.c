@@ -128,6 +128,10 @@ void fleets_configure(struct core *core)
     size_t at = 0;
     for (struct fleet *fleet = NULL; (fleet = map_next(&core->fleets, &at));)
         fleet->config = config_of(core, fleet->row.name);
+}
+
+void fleets_make(struct core *core)
+{
     for (size_t i = 0; i < core->config.n_fleets; i++)
         (void)fleet_named(core, core->config.fleets[i].name);
 }

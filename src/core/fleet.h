@@ -51,8 +51,11 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row);
 void fleet_free(struct fleet *fleet);
 bool fleet_is_configured(const struct core *core, struct str name);
 
-/* After a change of the configuration: which fleets are still in it. New ones are made. */
+/* After a change of the configuration: which fleets are still in it. */
 void fleets_configure(struct core *core);
+
+/* Makes those that are in the configuration and were never seen. */
+void fleets_make(struct core *core);
 bool region_configured(const struct core *core, int8_t code);
 
 /* A set of regions is a bit per code. */

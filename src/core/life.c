@@ -224,8 +224,7 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     struct chat_server *chat = NULL;
     while (!err && (chat = map_next(&core->chat_servers, &at)))
         chat_server_loaded(core, chat);
-    if (!err)
-        fleets_configure(core);
+    core->fleets_owed = true;
     return err;
 }
 
@@ -310,6 +309,7 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
     sleep_like(fresh, old);
     fresh->read_only = old->read_only;
     fresh->spoofed = old->spoofed;
+    fresh->audit_owed = old->audit_owed;
     size_t at = 0;
     struct server *server = NULL;
     while ((server = map_next(&fresh->servers, &at))) {

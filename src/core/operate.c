@@ -112,6 +112,8 @@ void operate(struct core *core, conn_id conn, const struct operate *o)
     answer(core, conn, o->verb, object, generation, core->now.wall_ms);
 }
 
+/* Settings are soft, so they change also while nothing can be stored; what they make durable (rows
+ * of new fleets, a line in the audit) follows in operate_settle. */
 void operate_configure(struct core *core, const struct core_config *config)
 {
     core->config = *config;
@@ -119,6 +121,16 @@ void operate_configure(struct core *core, const struct core_config *config)
     size_t at = 0;
     for (struct server *server = NULL; (server = map_next(&core->servers, &at));)
         server_refresh(core, server);
-    audit_add(core, &(struct operate){.verb = OPERATE_CONFIGURE, .who = STR("file")}, 0);
+    core->fleets_owed = true;
+    core->audit_owed = true;
     (void)note_add(core, NOTE_CONFIGURED);
+}
+
+void operate_settle(struct core *core)
+{
+    if (core->fleets_owed)
+        fleets_make(core);
+    if (core->audit_owed)
+        audit_add(core, &(struct operate){.verb = OPERATE_CONFIGURE, .who = STR("file")}, 0);
+    core->fleets_owed = core->audit_owed = false;
 }

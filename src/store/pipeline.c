@@ -244,6 +244,14 @@ void pipeline_event(struct pipeline *p, const struct event *event, int64_t monot
         release(p, &p->open->effects, before);
 }
 
+void pipeline_reconfigure(struct pipeline *p, const struct core_config *config,
+                          int64_t monotonic_ms, int64_t wall_ms)
+{
+    p->config = *config;
+    struct event event = {.kind = EVENT_CONFIGURE, .configure = &p->config};
+    pipeline_event(p, &event, monotonic_ms, wall_ms);
+}
+
 static void flush_read_only(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
 {
     bool due = monotonic_ms >= p->next_try_ms;

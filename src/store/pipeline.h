@@ -52,6 +52,11 @@ void pipeline_free(struct pipeline *p);
 void pipeline_event(struct pipeline *p, const struct event *event, int64_t monotonic_ms,
                     int64_t wall_ms);
 
+/* The configuration was read again: core works with it from now on, and so does one that is loaded
+ * after a failed commit. */
+void pipeline_reconfigure(struct pipeline *p, const struct core_config *config,
+                          int64_t monotonic_ms, int64_t wall_ms);
+
 /* End of a loop turn: hand over the open batch when nothing is being committed. */
 void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms);
 
