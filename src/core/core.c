@@ -53,11 +53,24 @@ struct effect *note_add(struct core *core, enum note note)
     return e;
 }
 
+/* Says whose request it was, when that is known. */
 struct effect *note_refused(struct core *core, conn_id conn, int err)
 {
+    const struct peer *peer = peer_find(core, conn);
+    const struct chat_server *chat = peer ? peer->chat : NULL;
+    const struct server *server = peer && !peer->challenging ? peer->server : NULL;
+    struct str name = chat ? text_keep(core, str_of(chat->row.name)) : (struct str){0};
     struct effect *note = note_add(core, NOTE_REFUSED);
     note->conn = conn;
     note->err = err;
+    note->chat = name;
+    if (chat)
+        note->fleet_id = chat->row.fleet;
+    if (server) {
+        note->server_id = (int32_t)server->row.id;
+        note->fleet_id = server->row.fleet;
+        note->region_code = server->row.region;
+    }
     return note;
 }
 

@@ -40,6 +40,18 @@ enum effect_kind {
 
 enum match_event { MATCH_READY = 0, MATCH_LOST = 1, MATCH_ENDED = 2, MATCH_BACK = 3 };
 
+/* Why a match is over. Stored: append only. */
+enum end_reason {
+    END_NONE,
+    END_MATCH_ENDED,
+    END_SERVER_LOST,
+    END_NOT_LISTED,
+    END_TOO_LONG,
+    END_NOT_REPORTED,
+    END_BY_OPERATOR,
+    END_REASONS
+};
+
 /* Decisions worth a line in the log. Printed by the door that releases the effect. */
 enum note {
     NOTE_SERVER_REGISTERED,
@@ -59,7 +71,7 @@ enum note {
     NOTE_TICKET_RETRY,
     NOTE_TICKET_DONE,
     NOTE_TICKET_FAILED,
-    NOTE_TICKET_CANCELLED,
+    NOTE_TICKET_CANCELLED, /* err: it had no answer yet */
     NOTE_MATCH_READY,
     NOTE_MATCH_LOST,
     NOTE_MATCH_BACK,
@@ -87,6 +99,7 @@ struct effect {
     enum note note;
     int8_t verb;        /* enum operate_verb */
     int8_t region_code; /* notes: 0.. as configured; -1 = none or several */
+    int8_t reason;      /* NOTE_MATCH_ENDED: enum end_reason */
     int32_t fleet_id;   /* notes; 0 = none */
     int32_t load;       /* NOTE_TICKET_DONE: of the chosen server, the match included … */
     int32_t max;        /* … of this */

@@ -179,6 +179,7 @@ static struct effect *session_note(struct core *core, const struct session *sess
     note->chat = chat;
     note->fleet_id = session->row.fleet;
     note->region_code = session->server->row.region;
+    note->reason = session->row.end_reason;
     return note;
 }
 
@@ -484,6 +485,8 @@ static void late_ack(struct core *core, struct server *server, struct session *s
 {
     struct effect *note = note_add(core, NOTE_LATE_ACK);
     note->server_id = (int32_t)server->row.id;
+    note->fleet_id = server->row.fleet;
+    note->region_code = server->row.region;
     note->lobby = lobby;
     if (session) {
         session_settle(core, session);

@@ -33,17 +33,6 @@ enum session_state {
     SESSION_STATES
 };
 
-enum end_reason {
-    END_NONE,
-    END_MATCH_ENDED,
-    END_SERVER_LOST,
-    END_NOT_LISTED,
-    END_TOO_LONG,
-    END_NOT_REPORTED,
-    END_BY_OPERATOR,
-    END_REASONS
-};
-
 struct session {
     struct object object;
     struct row_session row;

@@ -395,14 +395,15 @@ void ticket_give_up(struct core *core, struct ticket *ticket)
 {
     conn_id asker = ticket->asker;
     struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
-    if (ticket->row.state == TICKET_OPEN)
+    bool open = ticket->row.state == TICKET_OPEN;
+    if (open)
         set_outcome(ticket, TRY_GIVEN_UP);
     if (session && session_is_live(session))
         session_cancel(core, session);
     ticket->row.error = ERR_TICKET_CANCELLED;
     ticket->asker = 0;
     move(core, ticket, TICKET_CANCELLED);
-    ticket_note(core, ticket, NOTE_TICKET_CANCELLED);
+    ticket_note(core, ticket, NOTE_TICKET_CANCELLED)->err = open ? ERR_TICKET_CANCELLED : 0;
     if (asker && asker == ticket->chat->conn)
         answer(core, ticket, asker);
 }
