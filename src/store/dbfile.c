@@ -151,26 +151,45 @@ static int query_int(sqlite3 *db, const char *sql, int *ret)
     return rc == SQLITE_ROW ? SQLITE_OK : end;
 }
 
+static int set_format(sqlite3 *db)
+{
+    char sql[96];
+    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+             DBFILE_APPLICATION_ID, ROW_FORMAT);
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
 /* The page size must come before WAL, and WAL before the tables. The two marks are part of the same
  * transaction as the tables, so that a file is either empty or complete. */
-static int make_tables(sqlite3 *db, const char *schema)
+static int make_tables(sqlite3 *db, const struct dbfile_schema *schema)
 {
     char sql[160];
     snprintf(sql, sizeof(sql), "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE;",
              DBFILE_PAGE_SIZE);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(db, schema, NULL, NULL, NULL);
-    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
-             DBFILE_APPLICATION_ID, ROW_FORMAT);
+        rc = sqlite3_exec(db, schema->create, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? set_format(db) : rc;
+}
+
+/* Killed at any point, the file has the old format or the new one. The other file of the folder may
+ * then have the other; it is brought along at the next start. */
+static int upgrade(sqlite3 *db, const char *name, int version, const struct dbfile_schema *schema)
+{
+    int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+        rc = sqlite3_exec(db, schema->upgrade, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = set_format(db);
+    if (rc == SQLITE_OK)
+        log_line(LOG_INFO, "data format upgraded", "file=%s from=%d to=%d", name, version,
+                 ROW_FORMAT);
     return rc;
 }
 
-/* Changes nothing in a file that is not ours or not of this version. */
-static int check_file(sqlite3 *db, const char *folder, const char *name, const char *schema,
-                      struct why *why)
+/* Changes nothing in a file that is not ours or of a format we do not know. */
+static int check_file(sqlite3 *db, const char *folder, const char *name,
+                      const struct dbfile_schema *schema, struct why *why)
 {
     int application = 0;
     int version = 0;
@@ -191,14 +210,14 @@ static int check_file(sqlite3 *db, const char *folder, const char *name, const c
                 folder, name);
         return SQLITE_MISMATCH;
     }
-    if (version != ROW_FORMAT) {
+    if (version < DBFILE_FORMAT_OLDEST || version > ROW_FORMAT) {
         why_set(why,
                 "%s/%s has format version %d, and this Muster understands version %d. Start the "
                 "Muster version that wrote it, or choose another data folder.",
                 folder, name, version, ROW_FORMAT);
         return SQLITE_MISMATCH;
     }
-    return SQLITE_OK;
+    return version < ROW_FORMAT ? upgrade(db, name, version, schema) : SQLITE_OK;
 }
 
 /* True when the system's reason has a sentence of its own, which is in why then. */
@@ -237,8 +256,8 @@ int dbfile_refuse(sqlite3 *db, int rc, const char *folder, const char *name, str
     return ERR_IO;
 }
 
-int dbfile_open(const char *folder, const char *name, const char *schema, sqlite3 **ret,
-                struct why *why)
+int dbfile_open(const char *folder, const char *name, const struct dbfile_schema *schema,
+                sqlite3 **ret, struct why *why)
 {
     int err = sync_files(folder, name);
     if (err != 0) {

@@ -11,6 +11,10 @@ enum {
     DBFILE_PAGE_SIZE = 8192,
     DBFILE_BUSY_MS = 5000, /* only a person with an sqlite3 shell can hold the write lock */
     DBFILE_APPLICATION_ID = 0x4D757374, /* "Must" */
+
+    /* From this format on only kinds of rows have been added, at the end of their list: older rows
+     * and journals read as they are, and tables that are missing are empty. */
+    DBFILE_FORMAT_OLDEST = 1,
 };
 
 /* A sentence for the operator. */
@@ -28,12 +32,19 @@ struct complaint {
 void complain(struct complaint *c, const char *what, const char *text);
 void complaint_settle(struct complaint *c, const char *what);
 
-/* Opens folder/name, made with `schema` (statements) when absent, and checks that it is ours and of
- * this version. Returns 0, ERR_FORMAT or ERR_IO, and then why is set.
+/* What a file must hold. */
+struct dbfile_schema {
+    const char *create;  /* statements that make everything */
+    const char *upgrade; /* … that make what a file of an older format lacks; harmless twice */
+};
+
+/* Opens folder/name, made when absent, brought to this format when it has an older one that we
+ * know, and checks that it is ours. Either is one transaction. Returns 0, ERR_FORMAT or ERR_IO, and
+ * then why is set.
  * Everything found in the file is on the disk when this returns: what a killed process had written
  * but not synced is synced first, so that nothing is built on it and then lost. */
-int dbfile_open(const char *folder, const char *name, const char *schema, sqlite3 **ret,
-                struct why *why);
+int dbfile_open(const char *folder, const char *name, const struct dbfile_schema *schema,
+                sqlite3 **ret, struct why *why);
 
 /* One more connection to a file that dbfile_open has checked. Returns SQLite's code; *ret is to
  * be closed with dbfile_close in any case. */

@@ -24,10 +24,12 @@ enum {
     RESTART_WAIT_MS = 200, /* the fold reads for less; somebody with a shell is not waited for */
 };
 
-static const char schema[] =
-    "CREATE TABLE journal (seq INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
-    " core_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
-    " changes BLOB NOT NULL) STRICT";
+static const struct dbfile_schema schema = {
+    .create = "CREATE TABLE journal (seq INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
+              " core_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
+              " changes BLOB NOT NULL) STRICT",
+    .upgrade = "", /* the table is the same; what its rows may hold has grown */
+};
 
 /* One statement inserts the row only if the one before it is the last. */
 static const char insert_sql[] =
@@ -79,7 +81,7 @@ static int prepare(struct journal *j)
 
 int journal_open(struct journal *j, const char *folder, struct why *why)
 {
-    int err = dbfile_open(folder, JOURNAL_FILE, schema, &j->db, why);
+    int err = dbfile_open(folder, JOURNAL_FILE, &schema, &j->db, why);
     if (err != 0)
         return err;
     j->folder = xstrdup(folder);

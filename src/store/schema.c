@@ -30,7 +30,7 @@ static void finish(struct buf *out)
 void schema_create(struct buf *out, enum row_kind kind)
 {
     buf_clear(out);
-    add(out, "CREATE TABLE \"%s\" (", row_kind_name(kind));
+    add(out, "CREATE TABLE IF NOT EXISTS \"%s\" (", row_kind_name(kind));
     const struct row_field *first = row_fields(kind);
     for (const struct row_field *f = first; f->type != ROW_END; f++)
         add(out, "%s\"%s\" %s %s", f == first ? "" : ", ", f->name, column_types[f->type],

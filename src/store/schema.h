@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 /* Each sets out to one NUL-terminated statement. */
-void schema_create(struct buf *out, enum row_kind kind);
+void schema_create(struct buf *out, enum row_kind kind); /* nothing when the table is there */
 void schema_upsert(struct buf *out, enum row_kind kind); /* one parameter per field, in order */
 void schema_delete(struct buf *out, enum row_kind kind); /* parameter 1 is the id */
 void schema_select(struct buf *out, enum row_kind kind); /* one column per field, by id */

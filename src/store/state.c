@@ -17,7 +17,8 @@ static const char read_mark_sql[] = "SELECT (SELECT value FROM meta WHERE key = 
                                     " (SELECT value FROM meta WHERE key = 'folded_core_ms'),"
                                     " (SELECT value FROM meta WHERE key = 'folded_wall_ms')";
 
-static void whole_schema(struct buf *out)
+/* Without the NUL at its end. */
+static void tables_schema(struct buf *out)
 {
     struct buf one = {0};
     for (int kind = 0; kind < ROW_KINDS; kind++) {
@@ -26,8 +27,22 @@ static void whole_schema(struct buf *out)
             buf_append(out, ";", 1);
         buf_append(out, one.data, one.len - 1);
     }
-    buf_append(out, meta_schema, sizeof(meta_schema));
     buf_done(&one);
+}
+
+static int open_file(const char *folder, sqlite3 **ret, struct why *why)
+{
+    struct buf upgrade = {0};
+    struct buf create = {0};
+    tables_schema(&upgrade);
+    buf_append(&create, upgrade.data, upgrade.len);
+    buf_append(&create, meta_schema, sizeof(meta_schema));
+    buf_append(&upgrade, "", 1);
+    struct dbfile_schema schema = {(const char *)create.data, (const char *)upgrade.data};
+    int err = dbfile_open(folder, STATE_FILE, &schema, ret, why);
+    buf_done(&create);
+    buf_done(&upgrade);
+    return err;
 }
 
 static int prepare(struct state *s)
@@ -54,10 +69,7 @@ static int prepare(struct state *s)
 
 int state_open(struct state *s, const char *folder, struct why *why)
 {
-    struct buf schema = {0};
-    whole_schema(&schema);
-    int err = dbfile_open(folder, STATE_FILE, (const char *)schema.data, &s->db, why);
-    buf_done(&schema);
+    int err = open_file(folder, &s->db, why);
     if (err != 0)
         return err;
     if (prepare(s) == SQLITE_OK)

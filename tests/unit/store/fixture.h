@@ -155,14 +155,19 @@ static inline void model_apply(struct model *m, int64_t seq, const struct buf *c
     m->tip = (struct store_tip){seq, seq * 10, seq * 100};
 }
 
+/* Batches up to this number hold only the seven kinds of rows that format 1 had. */
+enum { MODEL_OLD_KINDS = 7 };
+static int64_t model_old_until;
+
 /* Batch number seq of the one history all tests use: a few objects change, some go, some return. */
 static inline void model_batch(struct buf *changes, int64_t seq)
 {
     buf_clear(changes);
     unsigned x = (unsigned)seq * 2246822519u + 1;
+    unsigned kinds = seq <= model_old_until ? MODEL_OLD_KINDS : ROW_KINDS;
     for (int i = 0; i < 4; i++) {
         x = x * 1664525u + 1013904223u;
-        enum row_kind kind = (enum row_kind)((x >> 8) % ROW_KINDS);
+        enum row_kind kind = (enum row_kind)((x >> 8) % kinds);
         int64_t id = (x >> 16) % MODEL_IDS;
         if (x >> 28 < 4)
             change_encode_gone(changes, kind, id);

@@ -7,7 +7,7 @@
  * synced, would lose data.
  *
  * A call fails: the n-th write, sync or truncation from now, and some after it. */
-#include "fixture.h"
+#include "old_format.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -422,6 +422,20 @@ static void a_failing_call_while_opening_spoils_nothing(void **state)
     forget_folder(folder);
 }
 
+/* One of the files may have been brought to the new format and the other not. */
+static void a_failing_call_during_an_upgrade_spoils_nothing(void **state)
+{
+    (void)state;
+    char *folder = watched_folder(true);
+    int before = failures_so_far();
+    model_old_until = 60;
+    old_folder(folder, 40, 60);
+    open_among_failures(folder, 60);
+    assert_true(failures_so_far() > before + 5);
+    model_old_until = 0;
+    forget_folder(folder);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -435,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_power_cut_loses_nothing_that_was_durable),
         cmocka_unit_test(a_failing_call_loses_nothing_that_was_durable),
         cmocka_unit_test(a_failing_call_while_opening_spoils_nothing),
+        cmocka_unit_test(a_failing_call_during_an_upgrade_spoils_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

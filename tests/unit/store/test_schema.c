@@ -9,7 +9,7 @@ static void the_tables_read_like_the_rows(void **state)
     schema_create(&sql, ROW_seat);
     assert_string_equal(
         (char *)sql.data,
-        "CREATE TABLE \"seat\" (\"id\" INTEGER PRIMARY KEY, \"session\" INTEGER NOT "
+        "CREATE TABLE IF NOT EXISTS \"seat\" (\"id\" INTEGER PRIMARY KEY, \"session\" INTEGER NOT "
         "NULL, \"fleet\" INTEGER NOT NULL, \"account\" INTEGER NOT NULL, "
         "\"state\" INTEGER NOT NULL) STRICT");
     schema_upsert(&sql, ROW_fleet);
