@@ -176,9 +176,9 @@ static void unknown_command(struct conn *c, const char *command)
         return;
     c->said_unknown = true;
     char peer[ADDRESS_MAX];
-    log_line(LOG_WARN, "unknown command",
-             "port=%s peer=%s conn=%" PRIu64 " command=%s; further ones are not logged",
-             c->door->port->name, stream_peer(c->stream, peer), c->id, command);
+    log_line(LOG_WARN, "unknown command; further ones are not logged",
+             "port=%s peer=%s conn=%" PRIu64 " command=%s", c->door->port->name,
+             stream_peer(c->stream, peer), c->id, command);
 }
 
 /* NULL, or why this frame may not come now. */

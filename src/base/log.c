@@ -3,7 +3,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -12,10 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static enum log_level threshold = LOG_INFO;
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
-
-enum { LINE_MAX_LEN = 1024 };
+/* Threads of the store log too, while the loop may change these. */
+static _Atomic enum log_level threshold = LOG_INFO;
+static _Atomic enum log_format line_format = LOG_LOGFMT;
 
 /*   log_line ──▶ filling ──log_flush──▶ writing ──▶ the writer thread's write(2)
  * Only that thread ever waits for a reader of the log. It is started with the first gathering and
@@ -43,6 +41,22 @@ bool log_enabled(enum log_level level)
     return level <= threshold;
 }
 
+void log_set_format(enum log_format format)
+{
+    line_format = format;
+}
+
+const char *log_level_name(enum log_level level)
+{
+    static const char *const names[LOG_LEVELS] = {"error", "warn", "info", "debug"};
+    return names[level];
+}
+
+const char *log_format_name(enum log_format format)
+{
+    return format == LOG_JSON ? "json" : "logfmt";
+}
+
 /* Nothing sensible can be done when the log itself cannot be written. */
 static void write_out(const char *text, size_t n)
 {
@@ -61,29 +75,18 @@ static void write_out(const char *text, size_t n)
     }
 }
 
-static int print_time(char *dst, size_t cap)
+void log_begin(struct log_entry *e, enum log_level level, const char *what)
 {
-    int64_t wall_ms = clock_wall_ms();
-    time_t seconds = (time_t)(wall_ms / 1000);
-    struct tm tm;
-    gmtime_r(&seconds, &tm);
-    char date[32];
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-    return snprintf(dst, cap, "%s.%03dZ", date, (int)(wall_ms % 1000));
-}
-
-static int begin_line(char *dst, enum log_level level, const char *what)
-{
-    int n = print_time(dst, LINE_MAX_LEN);
-    return n + snprintf(dst + n, LINE_MAX_LEN - (size_t)n, " %-5s %s", level_names[level], what);
+    log_entry_open(e, line_format, clock_wall_ms(), log_level_name(level), what);
 }
 
 static void write_dropped(uint64_t n)
 {
-    char line[LINE_MAX_LEN];
-    int len = begin_line(line, LOG_WARN, "log lines dropped");
-    len += snprintf(line + len, sizeof(line) - (size_t)len, " n=%" PRIu64 "\n", n);
-    write_out(line, (size_t)len);
+    struct log_entry e;
+    log_begin(&e, LOG_WARN, "log lines dropped");
+    log_int(&e, "n", (int64_t)n);
+    log_entry_close(&e);
+    write_out(e.text, e.len);
 }
 
 /* With the lock held, which is free while it writes. */
@@ -150,23 +153,26 @@ static void put(const char *line, size_t n)
     pthread_mutex_unlock(&lock);
 }
 
+void log_end(struct log_entry *e)
+{
+    log_entry_close(e);
+    put(e->text, e->len);
+}
+
 void log_line(enum log_level level, const char *what, const char *format, ...)
 {
     if (!log_enabled(level))
         return;
-    char line[LINE_MAX_LEN];
-    int n = begin_line(line, level, what);
-    if (format[0] != '\0' && n < (int)sizeof(line) - 2) {
-        line[n++] = ' ';
-        va_list args;
-        va_start(args, format);
-        n += vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
-        va_end(args);
-    }
-    if (n > (int)sizeof(line) - 2)
-        n = (int)sizeof(line) - 2;
-    line[n++] = '\n';
-    put(line, (size_t)n);
+    struct log_entry e;
+    char pairs[LOG_LINE_MAX];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(pairs, sizeof(pairs), format, args);
+    va_end(args);
+    log_begin(&e, level, what);
+    if (n >= 0)
+        log_pairs(&e, pairs, n >= (int)sizeof(pairs));
+    log_end(&e);
 }
 
 static void start_writer(void)
@@ -208,23 +214,4 @@ void log_flush(void)
     pthread_mutex_lock(&lock);
     call_writer();
     pthread_mutex_unlock(&lock);
-}
-
-const char *log_quote(char *dst, struct str s)
-{
-    size_t n = 0;
-    dst[n++] = '"';
-    while (s.len > 0) {
-        char printed[STR_PRINTED_MAX];
-        size_t taken = 0;
-        size_t len = str_print_char(s, printed, &taken);
-        if (n + len > LOG_QUOTE_MAX)
-            break;
-        memcpy(dst + n, printed, len);
-        n += len;
-        s = (struct str){s.at + taken, s.len - taken};
-    }
-    dst[n++] = '"';
-    dst[n] = '\0';
-    return dst;
 }

@@ -1,22 +1,36 @@
-/* One line per event on standard error, logfmt: time, level, what, then key=value pairs.
- * Values are printed by the caller's format; peers' text must pass through log_quote first. */
+/* The log: one line per event on standard error, logfmt or JSON (log_entry.h). What happened is a
+ * fixed text, everything that varies is in pairs; peers' text must pass through log_quote or
+ * log_text, tokens must not pass at all. */
 #pragma once
 
+#include "base/log_entry.h"
 #include "base/str.h"
 
 #include <stdbool.h>
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
-enum log_format { LOG_LOGFMT, LOG_JSON };
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
 
 /* Lines above this level are not written. LOG_INFO until set. */
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
 
-/* A write that fails (full disk, closed pipe) is dropped, never retried, never fatal. Waits for a
- * reader when nothing is gathered. */
+/* LOG_LOGFMT until set. */
+void log_set_format(enum log_format format);
+
+/* "error" … ; "logfmt" "json". */
+const char *log_level_name(enum log_level level);
+const char *log_format_name(enum log_format format);
+
+/* format prints pairs: "ticket=%d why=%s". A pair that does not fit is left out, what is no pair
+ * becomes malformed="…". A write that fails (full disk, closed pipe) is dropped, never retried,
+ * never fatal. Waits for a reader when nothing is gathered. */
 void log_line(enum log_level level, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same piece by piece, for where printf would cost too much: log_begin, then log_int, log_text
+ * and log_word, then log_end. The caller has asked log_enabled. */
+void log_begin(struct log_entry *e, enum log_level level, const char *what);
+void log_end(struct log_entry *e);
 
 /* With gathering on, lines (of any thread) are kept, and log_flush hands them to a thread that
  * writes them together: a loop that logs thousands of decisions in a turn pays for one write, and
@@ -28,9 +42,3 @@ void log_line(enum log_level level, const char *what, const char *format, ...)
 enum { LOG_GATHER_MAX = 256 * 1024, LOG_LAST_MS = 200 };
 void log_gather(bool on);
 void log_flush(void);
-
-enum { LOG_QUOTE_MAX = 200 };
-
-/* Text from outside made safe for a log line: quoted, control characters escaped, cut at
- * LOG_QUOTE_MAX bytes. Returns dst, which holds at least LOG_QUOTE_MAX + 8 bytes. */
-const char *log_quote(char *dst, struct str s);

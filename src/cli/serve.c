@@ -153,6 +153,7 @@ static int configure(const struct arguments *a, struct config *config)
 /* What an operator should know before he wonders. */
 static void warn(const struct arguments *a, const struct config *config)
 {
+    char quoted[LOG_QUOTE_MAX + 8];
     if (a->http)
         log_line(LOG_WARN, "this door does not exist yet", "option=--http");
     if (a->client_port >= 0)
@@ -166,7 +167,7 @@ static void warn(const struct arguments *a, const struct config *config)
         log_line(LOG_WARN,
                  "no token is configured, so nobody can connect; list tokens in the file given "
                  "with --config, or try things out with --dev",
-                 "config=%s", a->config ? a->config : "-");
+                 "config=%s", log_quote(quoted, str_of(a->config)));
 }
 
 /* The folder is locked from here, so no other process makes a secret at the same time. */
@@ -209,9 +210,16 @@ static int32_t count_servers(const struct core_counts *counts)
 static void log_started(const struct service *service, const char *folder)
 {
     struct core_counts counts;
+    char quoted[LOG_QUOTE_MAX + 8];
     service_count(service, &counts);
     log_line(LOG_INFO, "started", "version=%s data=%s servers=%d matches=%d", MUSTER_VERSION,
-             folder, count_servers(&counts), counts.sessions_open);
+             log_quote(quoted, str_of(folder)), count_servers(&counts), counts.sessions_open);
+}
+
+static void log_stopped(const char *folder)
+{
+    char quoted[LOG_QUOTE_MAX + 8];
+    log_line(LOG_INFO, "stopped", "data=%s", log_quote(quoted, str_of(folder)));
 }
 
 static int serve(const struct arguments *a, const struct config *config)
@@ -243,7 +251,7 @@ static int serve(const struct arguments *a, const struct config *config)
     say_ready(service);
     service_run(service);
     service_free(service);
-    log_line(LOG_INFO, "stopped", "data=%s", a->data);
+    log_stopped(a->data);
     return EXIT_DONE;
 }
 

@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import logfmt
+
 REPO = Path(__file__).resolve().parents[2]
 START_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
@@ -59,6 +61,7 @@ class Muster:
         self.env = env or {}
         self.binary = binary()
         self.process = None
+        self.killed = False
         self.ready_line = None
         self.server_address = self.manager_address = None
 
@@ -117,6 +120,12 @@ class Muster:
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
+    def log_lines(self, msg=None):
+        """The whole lines of the log as dicts; with msg, those of that event."""
+        text = self.log()
+        lines = logfmt.parse_all(text[: text.rfind("\n") + 1])
+        return [line for line in lines if msg in (None, line["msg"])]
+
     def resident_kib(self):
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
@@ -131,6 +140,7 @@ class Muster:
 
     def kill9(self):
         if self.running:
+            self.killed = True
             self.process.kill()
         return self.finish()
 

@@ -3,6 +3,7 @@
 import itertools
 
 import chat
+import logfmt
 from muster_proc import Muster
 from peers import ChatServer, GameServer, Net, Peer
 
@@ -91,3 +92,5 @@ class World:
             self.muster.__exit__()
         assert code in (None, 0), f"exit code {code}\n{self.muster.log()}"
         assert not self.net.violations, self.net.violations
+        if not self.muster.killed:  # a kill may cut a line
+            logfmt.parse_all(self.muster.log())

@@ -35,7 +35,7 @@ static void test_only_the_ids_it_has(void **state)
 {
     (void)state;
     struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_TICKET_DONE, .ticket = 7, .lobby = 9};
-    assert_string_equal(logged(&e), "info  ticket done ticket=7 lobby=9\n");
+    assert_string_equal(logged(&e), "level=info msg=\"ticket done\" ticket=7 lobby=9\n");
 }
 
 static void test_everything(void **state)
@@ -55,8 +55,9 @@ static void test_everything(void **state)
                        .token = STR("MATCH_5_secret"),
                        .text = STR("why")};
     assert_string_equal(
-        logged(&e), "info  refused server=2 ticket=3 session=4 lobby=5 account=6 conn=1 "
-                    "peer=10.9.8.7:1234 ip=\"10.0.0.1\" port=7 error=no_servers text=\"why\"\n");
+        logged(&e),
+        "level=info msg=\"refused\" server=2 ticket=3 session=4 lobby=5 account=6 conn=1 "
+        "peer=10.9.8.7:1234 ip=\"10.0.0.1\" port=7 error=no_servers text=\"why\"\n");
 }
 
 static void test_text_from_outside_stays_one_line(void **state)
@@ -64,7 +65,7 @@ static void test_text_from_outside_stays_one_line(void **state)
     (void)state;
     struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_CHAT_GONE, .text = STR("a\n\"b\" x=1")};
     const char *got = logged(&e);
-    assert_string_equal(got, "info  chat server gone text=\"a\\x0a\\\"b\\\" x=1\"\n");
+    assert_string_equal(got, "level=info msg=\"chat server gone\" text=\"a\\n\\\"b\\\" x=1\"\n");
 }
 
 static void test_long_text_loses_no_ids(void **state)
@@ -88,7 +89,7 @@ static void test_what_needs_a_look_is_a_warning(void **state)
 {
     (void)state;
     struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_SERVER_OFFLINE, .server_id = 2};
-    assert_int_equal(strncmp(logged(&e), "warn ", 5), 0);
+    assert_int_equal(strncmp(logged(&e), "level=warn ", 11), 0);
     e = (struct effect){.kind = EFFECT_NOTE, .note = NOTE_STOPPED, .wall_ms = 45000};
     assert_non_null(strstr(logged(&e), "stopped_ms=45000"));
 }
