@@ -97,17 +97,6 @@ static void slow_disk(struct world *w)
     w->disk_slow_until_ms = w->now_ms + random_between(&w->random, 1000, 10 * 1000);
 }
 
-/* Not a fault: an operator at work. */
-static void drain(struct world *w)
-{
-    const struct game *g = &w->games[random_between(&w->random, 0, w->n_games - 1)];
-    struct event event = {.kind = EVENT_OPERATE};
-    event.operate.target = g->server_id;
-    event.operate.verb = random_chance(&w->random, 50) ? OPERATE_DRAIN : OPERATE_UNDRAIN;
-    if (w->pipeline && w->now_ms >= w->stopped_until_ms)
-        plane_event(w, &event);
-}
-
 static void jump_clock(struct world *w)
 {
     static const int64_t steps_ms[] = {3600 * 1000, -3600 * 1000, 31 * 1000, -120 * 1000};
@@ -131,14 +120,13 @@ void fault_next(struct world *w)
         {"clock jump", jump_clock, 6},
         {"crash", plane_crash, 14},
         {"cut and crash", cut_and_crash, 8},
-        {"drain", drain, 6},
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
     } else {
-        int64_t roll = random_between(&w->random, 0, 107);
+        int64_t roll = random_between(&w->random, 0, 101);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;

@@ -67,7 +67,7 @@ static void say_hello(struct world *w, struct game *g)
     g->registered = false;
     struct letter *l = letter_new(EVENT_SERVER_HELLO, g->conn);
     l->event.server_hello = (struct chat_sv_handshake){
-        .server_token = STR("x"),
+        .server_token = g->enrolment[0] ? letter_text(l, g->enrolment) : STR("x"),
         .ip = STR("10.0.0.1"),
         .port = g->port,
         .region = g->region,
@@ -288,8 +288,10 @@ void game_hear(struct world *w, struct game *g, const struct effect *e)
         return;
     switch (e->kind) {
     case EFFECT_SERVER_HELLO:
-        if (e->err)
+        if (e->err) {
+            g->enrolment[0] = '\0'; /* the next time with the one that stands in the file */
             return;
+        }
         g->registered = true;
         g->registered_ms = w->now_ms;
         g->server_id = e->server_id;

@@ -46,6 +46,28 @@ static void note_beat(struct world *w, conn_id conn)
     w->games[wire->actor].slept_at_beat_ms = w->slept_ms;
 }
 
+static struct game *game_on(struct world *w, conn_id conn)
+{
+    struct wire *wire = wire_find(w, conn);
+    return wire && wire->game ? &w->games[wire->actor] : NULL;
+}
+
+/* Who comes with a token that was revoked, and heard so before, is not let in. */
+static void hear_hello(struct world *w, conn_id conn)
+{
+    struct game *g = game_on(w, conn);
+    if (g && g->conn == conn)
+        g->must_be_refused = g->enrolment[0] && operator_revoked(w, g->enrolment_id);
+}
+
+static void judge_hello(struct world *w, const struct effect *e)
+{
+    struct game *g = game_on(w, e->conn);
+    if (g && g->conn == e->conn && g->must_be_refused && !e->err)
+        world_broken(w, "game %d was let in with the revoked token %" PRId64, g->index,
+                     g->enrolment_id);
+}
+
 /* Its matches were given up for lost; it may still hold them when it comes back. */
 static void given_up(struct world *w, int32_t server_id)
 {
@@ -77,6 +99,12 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         shadow_judge(w, e);
         if (e->kind == EFFECT_HEARTBEAT && !e->err)
             note_beat(w, e->conn);
+        if (e->kind == EFFECT_SERVER_HELLO)
+            judge_hello(w, e);
+        if (e->kind == EFFECT_READ || e->kind == EFFECT_OPERATED) {
+            operator_hear(w, e);
+            continue;
+        }
         if (e->kind == EFFECT_CLOSE)
             judge_close(w, e);
         else
@@ -123,6 +151,7 @@ void plane_crash(struct world *w)
     w->result->crashes++;
     w->stopped_until_ms = 0;
     wires_plane_died(w);
+    operator_plane_died(w);
     world_after(w, random_between(&w->random, 10, 40 * 1000), HAPPENS_RESTART)->life =
         w->plane_life;
 }
@@ -131,8 +160,10 @@ void plane_event(struct world *w, const struct event *event)
 {
     world_mix(w, (uint64_t)event->kind << 40 ^ event->conn);
     world_trace(w, "event  %s from conn %" PRIu64, event_name(event->kind), event->conn);
-    if (event->kind == EVENT_SERVER_HELLO)
+    if (event->kind == EVENT_SERVER_HELLO) {
         note_beat(w, event->conn);
+        hear_hello(w, event->conn);
+    }
     pipeline_event(w->pipeline, event, w->now_ms, world_wall_ms(w));
     look(w);
     if (!w->broken)

@@ -62,6 +62,12 @@ static bool is_stored(const struct world *w, int32_t server_id, int32_t lobby, b
     return false;
 }
 
+bool shadow_has_session(const struct world *w, int64_t id, bool opened)
+{
+    const struct shadow *s = map_get(&w->shadow, (uint64_t)id);
+    return s && (!opened || s->row.opened_core_ms > 0 || s->gone);
+}
+
 void shadow_judge(struct world *w, const struct effect *e)
 {
     struct wire *wire = wire_find(w, e->conn);

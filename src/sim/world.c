@@ -129,6 +129,9 @@ static void happen(struct world *w, struct happening *h)
     case HAPPENS_FAULT:
         fault_next(w);
         break;
+    case HAPPENS_OPERATOR:
+        operator_wake(w);
+        break;
     }
 }
 
@@ -148,6 +151,13 @@ bool world_next(struct world *w)
     return true;
 }
 
+static void enrol(struct core_config *config, enum enrolment_role role)
+{
+    struct enrolment *e = &config->enrolments[config->n_enrolments++];
+    *e = (struct enrolment){.role = role, .fleet = "default", .regions = UINT64_MAX};
+    core_hash_token(STR("x"), e->hash);
+}
+
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result)
 {
     memset(w, 0, sizeof(*w));
@@ -159,7 +169,8 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
     heap_init(&w->queue, earlier);
     w->store = store_open_memory();
     core_config_default(&w->config);
-    w->config.any_token = true;
+    enrol(&w->config, ROLE_SERVER);
+    enrol(&w->config, ROLE_CHAT);
     w->config.timeouts.forget_ms = random_between(&w->random, 60, 1200) * 1000;
     w->config.timeouts.keep_ms = random_between(&w->random, 90, 600) * 1000;
     if (random_chance(&w->random, 30)) /* nothing is forgotten in this world */
@@ -176,6 +187,7 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
         chat_init(w, &w->chats[i], i);
     plane_start(w);
     world_after(w, 10 * 1000, HAPPENS_FAULT);
+    world_after(w, 5 * 1000, HAPPENS_OPERATOR);
 }
 
 void world_done(struct world *w)
@@ -218,6 +230,7 @@ void sim_run_seed(const struct sim_options *options, struct sim_result *ret)
     run_until(w, storm_end_ms + QUIET_MS);
     for (int i = 0; i < w->n_chats && !w->broken; i++)
         chat_check_beliefs(w, &w->chats[i]);
+    operator_check(w);
     ret->hash = w->hash;
     ret->simulated_ms = w->now_ms;
     world_done(w);

@@ -15,7 +15,15 @@
 #include "store/pipeline.h"
 #include "store/store.h"
 
-enum { MAX_GAMES = 10, MAX_CHATS = 4, MAX_MATCHES = 64, MAX_LOBBIES = 4096, TEXT_MAX = 96 };
+enum {
+    MAX_GAMES = 10,
+    MAX_CHATS = 4,
+    MAX_MATCHES = 64,
+    MAX_LOBBIES = 4096,
+    TEXT_MAX = 96,
+    MAX_WISHES = 32,
+    MAX_REVOKED = 256
+};
 
 /* ── messages ──────────────────────────────────────────────────────────────────────────────── */
 
@@ -41,6 +49,7 @@ enum happening_kind {
     HAPPENS_CRASH,
     HAPPENS_RESTART,
     HAPPENS_FAULT,
+    HAPPENS_OPERATOR,
     HAPPENS_REPEAT, /* a chat server asks again for what it just asked */
     HAPPENS_SPEAK,  /* a game server answers a letter after some thought */
 };
@@ -78,6 +87,9 @@ struct game {
     conn_id conn;
     bool registered;
     int32_t server_id;
+    char enrolment[TEXT_MAX]; /* the token it says; empty = the configured one */
+    int64_t enrolment_id;
+    bool must_be_refused; /* its hello came with a token that had been revoked */
     struct held_match matches[MAX_MATCHES];
     int n_matches;
 
@@ -117,6 +129,31 @@ struct chat {
     int64_t ask_every_ms;
     struct lobby lobbies[MAX_LOBBIES];
     int n_lobbies;
+};
+
+/* What the operator asked for once. */
+struct wish {
+    int number;
+    enum operate_verb verb;
+    int64_t target;
+    bool keyed;
+    int64_t asked_core_ms;
+    conn_id conn;     /* asked and not answered yet; 0 = no */
+    bool conflicting; /* … with other arguments under the same key */
+    bool answered;
+    int64_t object;
+    char token[TEXT_MAX];
+};
+
+struct operator
+{
+    struct wish wishes[MAX_WISHES];
+    int n_wishes;
+    int64_t revoked[MAX_REVOKED];
+    int n_revoked;
+    conn_id reading; /* 0 = not */
+    int64_t seen_session;
+    bool seen_opened;
 };
 
 /* ── network ───────────────────────────────────────────────────────────────────────────────── */
@@ -166,6 +203,7 @@ struct world {
     int n_games;
     struct chat chats[MAX_CHATS];
     int n_chats;
+    struct operator operator;
 };
 
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result);
@@ -212,7 +250,17 @@ void plane_committed(struct world *w);
 /* shadow.c: what the disk holds, decoded again by other code than the store's. */
 void shadow_stored(struct world *w, const struct store_batch *batch);
 void shadow_judge(struct world *w, const struct effect *effect);
+bool shadow_has_session(const struct world *w, int64_t id, bool opened);
 void shadow_done(struct world *w);
+
+/* operator.c */
+void operator_wake(struct world *w);
+void operator_hear(struct world *w, const struct effect *effect);
+void operator_plane_died(struct world *w);
+void operator_check(struct world *w);
+
+/* True when it was told that this token is revoked. */
+bool operator_revoked(const struct world *w, int64_t enrolment);
 
 /* game.c */
 void game_init(struct world *w, struct game *g, int index);

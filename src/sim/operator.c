@@ -1,0 +1,228 @@
+/* A simulated operator: drains, ends matches, makes, replaces and revokes tokens, reads, and has
+ * the configuration read again. He repeats requests under their key, sometimes with other
+ * arguments, and compares each answer with the first. */
+#include "sim/world.h"
+
+#include "base/err.h"
+#include "core/view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Well below the shortest time for which a request is kept in any world. */
+enum { REPEAT_MS = 60 * 1000 };
+
+static int64_t some_id(struct world *w, enum row_kind kind)
+{
+    const struct core *core = pipeline_core(w->pipeline);
+    int64_t newest = core_previous(core, kind, 0);
+    if (newest == 0)
+        return 0;
+    return core_next(core, kind, random_between(&w->random, 0, newest - 1));
+}
+
+static int64_t some_target(struct world *w, enum operate_verb verb)
+{
+    switch (verb) {
+    case OPERATE_DRAIN:
+    case OPERATE_UNDRAIN:
+        return some_id(w, ROW_server);
+    case OPERATE_END:
+        return some_id(w, ROW_session);
+    case OPERATE_REVOKE:
+    case OPERATE_ROTATE:
+        return some_id(w, ROW_enrolment);
+    default:
+        return 0;
+    }
+}
+
+static void ask(struct world *w, struct wish *wish, bool other_arguments)
+{
+    char key[24];
+    struct event event = {.kind = EVENT_OPERATE, .conn = ++w->next_conn};
+    (void)snprintf(key, sizeof(key), "key %d", wish->number);
+    event.operate = (struct operate){
+        .verb = wish->verb,
+        .target = wish->target,
+        .who = STR("operator"),
+        .address = STR("127.0.0.1"),
+        .key = wish->keyed ? str_of(key) : STR(""),
+        .arguments = {(uint8_t)wish->verb, other_arguments},
+        .role = ROLE_SERVER,
+        .fleet = STR("default"),
+        .regions = (1 << 17) - 1,
+        .grace_ms = wish->number % 2 ? 20 * 1000 : 0,
+    };
+    wish->conn = event.conn;
+    wish->conflicting = other_arguments;
+    plane_event(w, &event);
+}
+
+static void new_wish(struct world *w)
+{
+    struct operator* o = & w->operator;
+    struct wish *wish = &o->wishes[o->n_wishes % MAX_WISHES];
+    *wish = (struct wish){.number = o->n_wishes++};
+    wish->verb = (enum operate_verb)random_between(&w->random, 0, OPERATE_ISSUE);
+    wish->keyed = random_chance(&w->random, 70);
+    wish->target = some_target(w, wish->verb);
+    wish->asked_core_ms = world_core_ms(w);
+    ask(w, wish, false);
+}
+
+/* A key is good for as long as requests are kept; later it is a new request, which would be another
+ * world's history. */
+static void repeat_wish(struct world *w)
+{
+    struct operator* o = & w->operator;
+    int n = o->n_wishes < MAX_WISHES ? o->n_wishes : MAX_WISHES;
+    if (n == 0)
+        return;
+    struct wish *wish = &o->wishes[random_between(&w->random, 0, n - 1)];
+    bool other_arguments = random_chance(&w->random, 25);
+    if (!wish->keyed || wish->conn || world_core_ms(w) - wish->asked_core_ms > REPEAT_MS)
+        return;
+    ask(w, wish, other_arguments && wish->answered);
+}
+
+/* Looks at a session; when the answer leaves, the disk must know what was seen. */
+static void read_something(struct world *w)
+{
+    struct operator* o = & w->operator;
+    struct view_session view;
+    int64_t id = some_id(w, ROW_session);
+    if (o->reading || !id || !view_session(pipeline_core(w->pipeline), id, &view))
+        return;
+    struct event event = {.kind = EVENT_READ, .conn = ++w->next_conn};
+    o->reading = event.conn;
+    o->seen_session = id;
+    o->seen_opened = view.opened_wall_ms > 0;
+    plane_event(w, &event);
+}
+
+static void configure(struct world *w)
+{
+    struct core_config *c = &w->config;
+    c->timeouts.ack_ms = random_between(&w->random, 2000, 6000);
+    c->n_fleets = random_chance(&w->random, 50) ? 1 : 2;
+    (void)str_copy(c->fleets[1].name, sizeof(c->fleets[1].name), STR("spare"));
+    pipeline_reconfigure(w->pipeline, c, w->now_ms, world_wall_ms(w));
+    pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
+}
+
+void operator_acts(struct world *w)
+{
+    if (!w->pipeline || w->now_ms < w->stopped_until_ms)
+        return;
+    int64_t die = random_between(&w->random, 0, 99);
+    if (die < 40)
+        new_wish(w);
+    else if (die < 70)
+        repeat_wish(w);
+    else if (die < 95)
+        read_something(w);
+    else
+        configure(w);
+}
+
+void operator_wake(struct world *w)
+{
+    operator_acts(w);
+    if (!w->quiet)
+        world_after(w, random_between(&w->random, 200, 20 * 1000), HAPPENS_OPERATOR);
+}
+
+/* ── answers ───────────────────────────────────────────────────────────────────────────────── */
+
+/* What the answer to a request that succeeded says must hold from then on. */
+static void learn(struct world *w, struct wish *wish, const struct effect *e)
+{
+    struct operator* o = & w->operator;
+    wish->answered = true;
+    wish->object = e->object;
+    (void)str_copy(wish->token, sizeof(wish->token), e->token);
+    if (e->token.len > 0) {
+        struct game *g = &w->games[random_between(&w->random, 0, w->n_games - 1)];
+        (void)str_copy(g->enrolment, sizeof(g->enrolment), e->token);
+        g->enrolment_id = e->object;
+    }
+    if (wish->verb == OPERATE_REVOKE && o->n_revoked < MAX_REVOKED)
+        o->revoked[o->n_revoked++] = e->object;
+}
+
+static void hear_operated(struct world *w, struct wish *wish, const struct effect *e)
+{
+    if (e->err == ERR_INTERNAL) /* it could not be stored: nothing has happened, or nobody knows */
+        return;
+    if (wish->conflicting) {
+        if (e->err != ERR_KEY_CONFLICT)
+            world_broken(w, "I4: key %d took other arguments: %s", wish->number, err_code(e->err));
+        return;
+    }
+    if (!wish->answered && e->err == 0) {
+        learn(w, wish, e);
+        return;
+    }
+    if (!wish->answered)
+        return;
+    bool same = e->err == 0 && e->object == wish->object && str_eq(e->token, str_of(wish->token));
+    if (!same)
+        world_broken(w, "I4: key %d has two answers: %" PRId64 " and %" PRId64 " (%s)",
+                     wish->number, wish->object, e->object, err_code(e->err));
+}
+
+void operator_hear(struct world *w, const struct effect *e)
+{
+    struct operator* o = & w->operator;
+    if (e->kind == EFFECT_READ && e->conn == o->reading) {
+        o->reading = 0;
+        if (e->err == 0 && !shadow_has_session(w, o->seen_session, o->seen_opened))
+            world_broken(w, "I7: session %" PRId64 " was shown before it is stored",
+                         o->seen_session);
+        return;
+    }
+    for (int i = 0; i < MAX_WISHES; i++) {
+        struct wish *wish = &o->wishes[i];
+        if (e->kind != EFFECT_OPERATED || wish->conn != e->conn)
+            continue;
+        wish->conn = 0;
+        hear_operated(w, wish, e);
+        return;
+    }
+}
+
+void operator_plane_died(struct world *w)
+{
+    struct operator* o = & w->operator;
+    o->reading = 0;
+    for (int i = 0; i < MAX_WISHES; i++)
+        o->wishes[i].conn = 0;
+}
+
+bool operator_revoked(const struct world *w, int64_t enrolment)
+{
+    const struct operator* o = & w->operator;
+    for (int i = 0; i < o->n_revoked; i++) {
+        if (o->revoked[i] == enrolment)
+            return true;
+    }
+    return false;
+}
+
+/* What was answered is there after any crash. */
+void operator_check(struct world *w)
+{
+    const struct operator* o = & w->operator;
+    const struct core *core = w->pipeline ? pipeline_core(w->pipeline) : NULL;
+    for (int i = 0; core && i < MAX_WISHES; i++) {
+        const struct wish *wish = &o->wishes[i];
+        struct view_token token;
+        if (wish->verb != OPERATE_ENROL || !wish->answered)
+            continue;
+        if (!view_token(core, wish->object, &token))
+            world_broken(w, "I5: token %" PRId64 " was made and is gone", wish->object);
+        else if (operator_revoked(w, wish->object) && !token.revoked_wall_ms)
+            world_broken(w, "I5: token %" PRId64 " was revoked and is good again", wish->object);
+    }
+}
