@@ -18,6 +18,7 @@ void batch_clear(struct batch *b)
     buf_clear(&b->changes);
     b->effects.len = 0;
     b->immediate.len = 0;
+    b->n_changes = 0;
     b->seq = 0;
 }
 

@@ -22,6 +22,7 @@ struct batch {
     int64_t wall_ms;
     struct arena arena;       /* strings of the effects */
     struct buf changes;       /* encoded by core_seal; empty = nothing to commit */
+    size_t n_changes;         /* how many those are */
     struct effects effects;   /* leave when the batch is durable */
     struct effects immediate; /* heartbeat acknowledgements: leave at once */
 };

@@ -63,19 +63,23 @@ int64_t object_new_id(struct core *core, enum row_kind kind)
     return id;
 }
 
-static void encode_and_free(struct core *core, struct object *o, struct buf *out)
+static void encode_and_free(struct core *core, struct object *o, struct batch *batch)
 {
+    struct buf *out = &batch->changes;
     bool counter = o->kind == ROW_counter;
     void *row = counter ? &core->counter_rows[o - core->counters] : object_row(o);
     if (!o->gone) {
         if (o->kind == ROW_ticket)
             ticket_keep_tries(container_of(o, struct ticket, object));
         change_encode_row(out, o->kind, row);
+        batch->n_changes++;
         o->stored = true;
         return;
     }
-    if (o->stored)
+    if (o->stored) {
         change_encode_gone(out, o->kind, *(const int64_t *)row);
+        batch->n_changes++;
+    }
     free(o); /* the object is the first member of every durable struct */
 }
 
@@ -85,7 +89,7 @@ void core_seal(struct core *core, struct batch *batch)
     while (!list_empty(&core->dirty)) {
         struct object *o = container_of(list_first(&core->dirty), struct object, dirty);
         list_remove(&o->dirty);
-        encode_and_free(core, o, &batch->changes);
+        encode_and_free(core, o, batch);
     }
     if (batch->changes.len > 0)
         core->seq++;

@@ -34,6 +34,7 @@ int fold_open(struct fold *f, const char *folder, struct journal *journal,
         rc = state_tip(&f->state, &tip);
     if (rc == SQLITE_OK) {
         f->folded_seq = tip.seq;
+        f->folded_core_ms = tip.core_ms;
         pthread_mutex_init(&f->state_lock, NULL);
         pthread_mutex_init(&f->wake_lock, NULL);
         pthread_condattr_t attr;
@@ -110,6 +111,7 @@ static enum slice_result fold_slice(struct fold *f)
     if (rc != SQLITE_OK)
         return SLICE_FAILED;
     complaint_settle(&f->complaint, "fold");
+    f->folded_core_ms = tip.core_ms;
     f->folded_seq = tip.seq;
     return tip.seq > before ? SLICE_DONE : SLICE_NONE;
 }

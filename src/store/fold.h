@@ -30,6 +30,7 @@ struct fold {
     struct complaint complaint;
 
     _Atomic int64_t folded_seq; /* published: synced in state.db */
+    _Atomic int64_t folded_core_ms;
     _Atomic int64_t waiting_bytes;
 
     pthread_t thread;

@@ -109,6 +109,8 @@ static struct store_batch row_of(const struct batch *batch)
         .wall_ms = batch->wall_ms,
         .changes = batch->changes.data,
         .len = batch->changes.len,
+        .n_changes = batch->n_changes,
+        .n_effects = batch->effects.len,
     };
 }
 

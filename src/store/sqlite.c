@@ -30,6 +30,14 @@ struct sqlite_store {
     struct fold fold;
     _Atomic int64_t commits;
     _Atomic int64_t last_commit_us;
+
+    /* For the fold's lag: the newest batch and when it became durable (monotonic), and the newest
+     * that found all before it folded. */
+    _Atomic int64_t last_seq;
+    _Atomic int64_t last_core_ms;
+    _Atomic int64_t last_us;
+    _Atomic int64_t waiting_since_core_ms;
+    _Atomic int64_t journal_bytes;
 };
 
 static const struct sqlite_tuning ordinary = {
@@ -67,8 +75,14 @@ static int sqlite_commit(struct store *base, const struct store_batch *batch)
     int err = journal_append(&s->journal, batch, s->fold.folded_seq);
     if (err != 0)
         return err;
-    s->last_commit_us = clock_monotonic_us() - start_us;
+    s->last_us = clock_monotonic_us();
+    s->last_commit_us = s->last_us - start_us;
     s->commits++;
+    if (s->fold.folded_seq >= batch->seq - 1)
+        s->waiting_since_core_ms = batch->core_ms;
+    s->last_core_ms = batch->core_ms;
+    s->last_seq = batch->seq;
+    s->journal_bytes = s->journal.bytes;
     fold_notice(&s->fold, batch);
     return 0;
 }
@@ -109,6 +123,7 @@ static const struct store_ops sqlite_ops = {
     .commit = sqlite_commit,
     .tip = sqlite_tip,
     .history = sqlite_history,
+    .figures = store_sqlite_figures,
     .close = sqlite_close,
 };
 
@@ -230,6 +245,10 @@ int sqlite_open_tuned(const char *folder, const struct sqlite_tuning *tuning, st
         free(s);
         return err;
     }
+    s->last_seq = s->journal.last;
+    s->last_core_ms = s->fold.folded_core_ms;
+    s->last_us = clock_monotonic_us();
+    s->journal_bytes = s->journal.bytes;
     *ret = &s->base;
     return 0;
 }
@@ -239,13 +258,29 @@ int store_open_sqlite(const char *folder, struct store **ret, const char **ret_w
     return sqlite_open_tuned(folder, &ordinary, ret, ret_why);
 }
 
-void store_sqlite_figures(struct store *s, struct store_figures *ret)
+/* The oldest batch that waits came right after the newest folded one, or, when that was long ago,
+ * it is the first that found nothing waiting. */
+static int64_t fold_lag_ms(const struct sqlite_store *s)
 {
-    struct sqlite_store *sqlite = (struct sqlite_store *)s;
+    if (s->last_seq <= s->fold.folded_seq)
+        return 0;
+    int64_t since_ms = s->fold.folded_core_ms;
+    if (since_ms < s->waiting_since_core_ms)
+        since_ms = s->waiting_since_core_ms;
+    int64_t lag_ms = s->last_core_ms - since_ms + (clock_monotonic_us() - s->last_us) / 1000;
+    return lag_ms > 0 ? lag_ms : 0;
+}
+
+void store_sqlite_figures(struct store *base, struct store_figures *ret)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
     *ret = (struct store_figures){
-        .folded_seq = sqlite->fold.folded_seq,
-        .journal_rows = sqlite->journal.rows,
-        .commits = sqlite->commits,
-        .last_commit_us = sqlite->last_commit_us,
+        .last_seq = s->last_seq,
+        .folded_seq = s->fold.folded_seq,
+        .fold_lag_ms = fold_lag_ms(s),
+        .journal_rows = s->journal.rows,
+        .journal_bytes = s->journal_bytes,
+        .commits = s->commits,
+        .last_commit_us = s->last_commit_us,
     };
 }

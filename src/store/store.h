@@ -19,6 +19,10 @@ struct store_batch {
     int64_t wall_ms;
     const uint8_t *changes; /* encoded by change_encode_*; may be empty */
     size_t len;
+
+    /* For figures only; not stored. */
+    size_t n_changes;
+    size_t n_effects; /* that wait for it */
 };
 
 /* The newest durable batch; all zero for an empty store. */
@@ -40,6 +44,18 @@ enum { STORE_HISTORY_ROWS = 65536, STORE_HISTORY_BYTES = 16 << 20 };
  * Anything but 0 stops and becomes the result. */
 typedef int store_batch_sink(void *user, const struct store_batch *batch);
 
+/* How a store is doing. */
+struct store_figures {
+    int64_t last_seq;
+    int64_t folded_seq;
+    int64_t
+        fold_lag_ms; /* since when the oldest batch that is not folded is durable; 0 = all are */
+    int64_t journal_rows;
+    int64_t journal_bytes; /* of changes */
+    int64_t commits;       /* of this process */
+    int64_t last_commit_us;
+};
+
 struct store;
 
 struct store_ops {
@@ -55,6 +71,9 @@ struct store_ops {
     /* Gives the newest batches, without a gap up to the tip: as many as are kept and have at most
      * bytes_max bytes of changes together. Like load: for the start, not beside commits. */
     int (*history)(struct store *s, int64_t bytes_max, store_batch_sink *sink, void *user);
+
+    /* NULL: it has none. May be called at any time, from any thread. */
+    void (*figures)(struct store *s, struct store_figures *ret);
 
     void (*close)(struct store *s);
 };
@@ -84,6 +103,15 @@ static inline int store_history(struct store *s, int64_t bytes_max, store_batch_
     return s->ops->history(s, bytes_max, sink, user);
 }
 
+/* False, and *ret untouched, when the store has none. */
+static inline bool store_figures(struct store *s, struct store_figures *ret)
+{
+    if (!s->ops->figures)
+        return false;
+    s->ops->figures(s, ret);
+    return true;
+}
+
 /* NULL is fine. */
 static inline void store_close(struct store *s)
 {
@@ -100,11 +128,4 @@ int store_open_sqlite(const char *folder, struct store **ret, const char **ret_w
 /* Keeps everything in memory; survives nothing but its caller's bugs. */
 struct store *store_open_memory(void);
 
-/* Figures of the SQLite store for logs and tests. */
-struct store_figures {
-    int64_t folded_seq;
-    int64_t journal_rows;
-    int64_t commits;
-    int64_t last_commit_us;
-};
 void store_sqlite_figures(struct store *s, struct store_figures *ret);

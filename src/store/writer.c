@@ -1,6 +1,7 @@
 #include "store/writer.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -23,6 +24,9 @@ struct writer {
     bool stop;
     struct store_batch batch;
     int result;
+    int64_t commit_us;
+
+    int64_t polled_us; /* the loop's side: commit_us of the last result handed out */
 };
 
 /* With the lock held. False when it is time to end. */
@@ -40,9 +44,12 @@ static void *writer_run(void *arg)
     while (wait_for_work(w)) {
         struct store_batch batch = w->batch;
         pthread_mutex_unlock(&w->lock);
+        int64_t start_us = clock_monotonic_us();
         int result = store_commit(w->store, &batch);
+        int64_t end_us = clock_monotonic_us();
         pthread_mutex_lock(&w->lock);
         w->result = result;
+        w->commit_us = end_us - start_us;
         w->state = WRITER_ENDED;
         pthread_cond_broadcast(&w->changed);
         /* Not under the lock: the loop may wake at once and ask. */
@@ -95,10 +102,16 @@ bool writer_poll(struct writer *w, int *ret_result)
     bool ended = w->state == WRITER_ENDED;
     if (ended) {
         *ret_result = w->result;
+        w->polled_us = w->commit_us;
         w->state = WRITER_IDLE;
     }
     pthread_mutex_unlock(&w->lock);
     return ended;
+}
+
+int64_t writer_commit_us(const struct writer *w)
+{
+    return w->polled_us;
 }
 
 void writer_wait(struct writer *w)

@@ -20,5 +20,8 @@ void writer_submit(struct writer *w, const struct store_batch *batch);
 /* True once per submitted batch, after it ended; *ret_result is what store_commit returned. */
 bool writer_poll(struct writer *w, int *ret_result);
 
+/* How long the commit that writer_poll told of last took, on the writer's thread. */
+int64_t writer_commit_us(const struct writer *w);
+
 /* Blocks until the commit under way (if any) has ended. */
 void writer_wait(struct writer *w);
