@@ -5,9 +5,14 @@
  * Owned by whoever started it. A request is owned by the server; its user may touch it from
  * `request` until `done` has been called for it.
  *
+ * Nothing that is called here calls back at once, but http_server_stop: `request`, `done` and pulls
+ * come from the loop, so an answer may be given from anywhere, also from inside `request`.
+ *
  * libmicrohttpd's ways that are dealt with here: an answer is never queued in the first call of its
  * handler (that would end keep-alive), MHD_run follows every resume, a suspended request whose
- * client vanished is found out by its deadline, a head must be complete within head_ms. */
+ * client vanished is found out by its deadline, a head must be complete within head_ms. What it
+ * refuses itself (a malformed head, one beyond 16 KiB) is never seen here. A target with a broken
+ * escape or a NUL is refused with 400 without asking anybody. */
 #pragma once
 
 #include "base/buf.h"
@@ -26,12 +31,16 @@ struct http_request;
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_OTHER }; /* HEAD is GET */
 
 struct http_limits {
+    /* One connection more is accepted and closed at once, with a line in the log. Addresses are
+     * counted as address_key does. */
     size_t connections;
     size_t connections_per_address;
-    size_t body_max;    /* larger ones are handed over with http_too_large */
-    int64_t head_ms;    /* from accept, or the end of the last answer with bytes after it */
-    int64_t idle_ms;    /* between requests, and for a client that does not read */
-    int64_t suspend_ms; /* the longest a request may wait for its answer; then 503 */
+    size_t body_max; /* larger ones are handed over with http_too_large */
+    int64_t head_ms; /* from accept to the end of the first head */
+    /* From the end of an answer to the end of the next head; from the end of a head to the end of
+     * its body; and for taking an answer (more for long ones) or a piece of a stream. */
+    int64_t idle_ms;
+    int64_t suspend_ms; /* the longest a request may wait for its answer; then 503 is given */
 };
 
 struct http_ops {

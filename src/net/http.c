@@ -1,0 +1,419 @@
+#include "net/http.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "net/http_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    BACKLOG = 4096,
+    ACCEPT_MAX = 64, /* in one go; then others have their turn */
+    /* What a connection may need of libmicrohttpd's memory: the head of a request, the head of an
+     * answer, a piece of a stream. A longer head is refused with 431. */
+    CONN_MEMORY = 16 * 1024,
+    CONN_MEMORY_STEP = 2 * 1024,
+    GAP_MAX_MS = 1000, /* what one tick may add to the server's time */
+};
+
+/* ── time ──────────────────────────────────────────────────────────────────────────────────── */
+
+void conn_set_deadline(struct http_conn *conn, int64_t delay_ms)
+{
+    struct http_server *s = conn->server;
+    if (delay_ms == HTTP_NEVER) {
+        conn->deadline_ms = HTTP_NEVER;
+        return;
+    }
+    /* The server's time is up to a tick behind. */
+    conn->deadline_ms = s->now_ms + LOOP_TICK_MS + delay_ms;
+    if (conn->deadline_ms < s->earliest_ms)
+        s->earliest_ms = conn->deadline_ms;
+}
+
+/* libmicrohttpd has no call to end a connection; it does so itself when the socket says that the
+ * peer is gone. */
+static void cut(struct http_conn *conn, const char *why)
+{
+    char peer[ADDRESS_MAX];
+    if (log_enabled(LOG_DEBUG))
+        log_line(LOG_DEBUG, "http connection cut", "peer=%s reason=\"%s\"",
+                 address_print(&conn->peer, peer), why);
+    conn->deadline_ms = HTTP_NEVER;
+    (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+/* ── connections ───────────────────────────────────────────────────────────────────────────── */
+
+static void count(struct http_server *s, const union address *peer, bool in)
+{
+    uint64_t key = address_key(peer);
+    uintptr_t n = (uintptr_t)map_get(&s->by_address, key) + (in ? 1 : (uintptr_t)-1);
+    if (n > 0)
+        map_put(&s->by_address, key, (void *)n);
+    else
+        map_remove(&s->by_address, key);
+    s->figures.connections += in ? 1 : -1;
+}
+
+static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *mhd)
+{
+    struct http_conn *conn = xcalloc(1, sizeof(*conn));
+    conn->server = s;
+    conn->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    const struct sockaddr *peer =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    memcpy(&conn->peer, peer,
+           peer->sa_family == AF_INET6 ? sizeof(conn->peer.v6) : sizeof(conn->peer.v4));
+    if (s->tls)
+        conn->credentials = tls_attach(
+            s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+    list_append(&s->conns, &conn->link);
+    count(s, &conn->peer, true);
+    conn_set_deadline(conn, s->limits.head_ms);
+    return conn;
+}
+
+static void conn_free(struct http_conn *conn)
+{
+    assert(!conn->request);
+    count(conn->server, &conn->peer, false);
+    list_remove(&conn->link);
+    tls_release(conn->credentials);
+    free(conn);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = conn_new(cls, mhd);
+    } else {
+        conn_free(*context);
+        *context = NULL;
+    }
+}
+
+/* NULL, or why the peer may not have one more connection. */
+static const char *over_cap(const struct http_server *s, const union address *peer)
+{
+    if ((size_t)s->figures.connections >= s->limits.connections)
+        return "too many connections";
+    uintptr_t n = (uintptr_t)map_get(&s->by_address, address_key(peer));
+    if (n >= s->limits.connections_per_address)
+        return "too many connections from this address";
+    return NULL;
+}
+
+static void admit(struct http_server *s, int fd, const union address *peer, socklen_t len)
+{
+    const char *refusal = over_cap(s, peer);
+    if (refusal)
+        (void)close(fd);
+    else if (MHD_add_connection(s->daemon, fd, &peer->any, len) != MHD_YES) /* has closed it */
+        refusal = "the HTTP server does not take it";
+    char text[ADDRESS_MAX];
+    if (refusal && loop_may_complain(s->loop))
+        log_line(LOG_WARN, "connection refused", "peer=%s reason=\"%s\" open=%lld",
+                 address_print(peer, text), refusal, (long long)s->figures.connections);
+}
+
+/* Without descriptors the peers wait in the kernel's queue. Asking again before the next tick would
+ * only burn the processor, since the queue stays readable. */
+static void pause_listening(struct http_server *s, int err)
+{
+    s->listen_paused = true;
+    uv_poll_stop(&s->listen_ready);
+    if (loop_may_complain(s->loop))
+        log_line(LOG_WARN, "connection refused", "reason=\"%s\" open=%lld", strerror(err),
+                 (long long)s->figures.connections);
+}
+
+static void on_listen_ready(uv_poll_t *handle, int status, int events)
+{
+    (void)status, (void)events;
+    struct http_server *s = handle->data;
+    for (int i = 0; i < ACCEPT_MAX; i++) {
+        union address peer = {0};
+        socklen_t len = sizeof(peer);
+        int fd = accept4(s->listen_fd, &peer.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            admit(s, fd, &peer, len);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            pause_listening(s, errno);
+            return;
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            return; /* nobody is there, or the peer's network failed */
+        }
+    }
+}
+
+static void resume_listening(struct http_server *s)
+{
+    if (s->listen_fd >= 0)
+        uv_poll_start(&s->listen_ready, UV_READABLE, on_listen_ready);
+}
+
+static void end_wait(struct http_conn *conn)
+{
+    struct http_request *r = conn->request;
+    if (!r)
+        cut(conn, "no request");
+    else if (r->phase == HTTP_ASKED)
+        request_refuse(r, ERR_INTERNAL);
+    else
+        cut(conn, r->phase < HTTP_ASKED ? "request incomplete" : "does not read");
+}
+
+void http_server_tick(struct http_server *s, int64_t monotonic_ms)
+{
+    int64_t gap_ms = monotonic_ms - s->ticked_ms;
+    s->ticked_ms = monotonic_ms;
+    s->now_ms += gap_ms < GAP_MAX_MS ? gap_ms : GAP_MAX_MS;
+    if (s->listen_paused) {
+        s->listen_paused = false;
+        resume_listening(s);
+    }
+    if (s->now_ms < s->earliest_ms)
+        return;
+    s->earliest_ms = HTTP_NEVER;
+    LIST_EACH(&s->conns, conn, struct http_conn, link)
+    {
+        if (conn->deadline_ms <= s->now_ms)
+            end_wait(conn);
+        if (conn->deadline_ms < s->earliest_ms)
+            s->earliest_ms = conn->deadline_ms;
+    }
+}
+
+/* ── libmicrohttpd on the loop ─────────────────────────────────────────────────────────────── */
+
+static void on_daemon_again(uv_idle_t *handle);
+
+void server_run_again(struct http_server *s)
+{
+    if (!s->stopping)
+        uv_idle_start(&s->daemon_again, on_daemon_again);
+}
+
+static void drive(struct http_server *s)
+{
+    assert(!s->running);
+    s->running = true;
+    (void)MHD_run(s->daemon);
+    s->running = false;
+    /* No timeout of its own is set, so what it says is "now" or nothing. */
+    MHD_UNSIGNED_LONG_LONG ms = 0;
+    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
+        server_run_again(s);
+}
+
+static void on_daemon_again(uv_idle_t *handle)
+{
+    uv_idle_stop(handle);
+    drive(handle->data);
+}
+
+static void on_daemon_ready(uv_poll_t *handle, int status, int events)
+{
+    (void)status, (void)events;
+    drive(handle->data);
+}
+
+/* Its complaints are about what clients did; each would be a line that a client can cause. */
+static void on_daemon_says(void *cls, const char *format, va_list args)
+{
+    (void)cls;
+    char text[256];
+    char quoted[LOG_QUOTE_MAX + 8];
+    if (!log_enabled(LOG_DEBUG))
+        return;
+    (void)vsnprintf(text, sizeof(text), format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_line(LOG_DEBUG, "http", "says=%s", log_quote(quoted, str_of(text)));
+}
+
+static void on_daemon_panics(void *cls, const char *file, unsigned line, const char *reason)
+{
+    (void)cls;
+    log_line(LOG_ERROR, "libmicrohttpd gave up", "file=%s line=%u reason=\"%s\"", file, line,
+             reason ? reason : "");
+    abort();
+}
+
+/* Paths and queries are decoded in net/uri.c, where an escaped NUL does not end them. */
+static size_t leave_escaped(void *cls, struct MHD_Connection *mhd, char *text)
+{
+    (void)cls, (void)mhd;
+    return strlen(text);
+}
+
+static struct MHD_Daemon *start_daemon(struct http_server *s)
+{
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_ERROR_LOG | (s->tls ? MHD_USE_TLS : 0);
+    /* What libmicrohttpd counts itself is only a second net under ours. */
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls ? (void *)tls_certificate_pem(s->tls) : NULL},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls ? (void *)tls_key_pem(s->tls) : NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    MHD_set_panic_func(on_daemon_panics, NULL);
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, request_went_on, s, MHD_OPTION_EXTERNAL_LOGGER, on_daemon_says, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, request_began, s, MHD_OPTION_NOTIFY_COMPLETED, request_ended,
+        s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_UNESCAPE_CALLBACK,
+        leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->limits.connections + 64,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONN_MEMORY_STEP,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
+        s->tls ? tls : tls + 2, MHD_OPTION_END);
+}
+
+/* ── the server ────────────────────────────────────────────────────────────────────────────── */
+
+/* Accepted sockets inherit these. A client that vanished while it is being answered is found by the
+ * user timeout, in a stream by the keepalive as well. */
+static bool set_options(int fd)
+{
+    static const struct {
+        int level;
+        int name;
+        int value;
+    } options[] = {
+        {SOL_SOCKET, SO_REUSEADDR, 1},          {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, 30},        {IPPROTO_TCP, TCP_KEEPINTVL, 10},
+        {IPPROTO_TCP, TCP_KEEPCNT, 3},          {IPPROTO_TCP, TCP_NODELAY, 1},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, 31000},
+    };
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool listen_on(struct http_server *s, const union address *wanted)
+{
+    bool v6 = wanted->any.sa_family == AF_INET6;
+    socklen_t len = v6 ? sizeof(wanted->v6) : sizeof(wanted->v4);
+    int fd = socket(wanted->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    socklen_t bound_len = sizeof(s->bound);
+    if (fd >= 0 && set_options(fd) && bind(fd, &wanted->any, len) == 0 &&
+        listen(fd, BACKLOG) == 0 && getsockname(fd, &s->bound.any, &bound_len) == 0) {
+        s->listen_fd = fd;
+        return true;
+    }
+    if (fd >= 0) {
+        int saved = errno;
+        (void)close(fd);
+        errno = saved;
+    }
+    return false;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_server *s = handle->data;
+    if (--s->handles == 0)
+        free(s);
+}
+
+/* Everything that can fail, before anything is given to the loop. */
+static const char *open_all(struct http_server *s, const char *ip, uint16_t port)
+{
+    union address wanted;
+    s->listen_fd = -1;
+    if (!address_parse(ip, port, &wanted))
+        return "not an IP address";
+    if (!listen_on(s, &wanted))
+        return uv_strerror(uv_translate_sys_error(errno));
+    s->daemon = start_daemon(s);
+    if (s->daemon)
+        return NULL;
+    (void)close(s->listen_fd);
+    return "libmicrohttpd does not start";
+}
+
+static void put_on_loop(struct http_server *s)
+{
+    uv_loop_t *uv = &s->loop->uv;
+    int epoll_fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    if (uv_poll_init(uv, &s->listen_ready, s->listen_fd) != 0 ||
+        uv_poll_init(uv, &s->daemon_ready, epoll_fd) != 0 ||
+        uv_idle_init(uv, &s->daemon_again) != 0)
+        abort(); /* only for descriptors that are none */
+    s->handles = 3;
+    s->listen_ready.data = s->daemon_ready.data = s->daemon_again.data = s;
+    uv_poll_start(&s->daemon_ready, UV_READABLE, on_daemon_ready);
+    resume_listening(s);
+}
+
+int http_server_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+                      const struct http_limits *limits, const struct http_ops *ops,
+                      struct http_server **ret, const char **ret_why)
+{
+    struct http_server *s = xcalloc(1, sizeof(*s));
+    s->loop = loop;
+    s->tls = tls;
+    s->limits = *limits;
+    s->ops = *ops;
+    s->ticked_ms = clock_monotonic_ms();
+    s->earliest_ms = HTTP_NEVER;
+    list_init(&s->conns);
+    const char *why = open_all(s, ip, port);
+    if (why) {
+        *ret_why = why;
+        free(s);
+        return ERR_IO;
+    }
+    put_on_loop(s);
+    *ret = s;
+    return 0;
+}
+
+void http_server_quiesce(struct http_server *s)
+{
+    if (s->listen_fd < 0)
+        return;
+    uv_poll_stop(&s->listen_ready);
+    (void)close(s->listen_fd);
+    s->listen_fd = -1;
+}
+
+void http_server_stop(struct http_server *s)
+{
+    if (!s)
+        return;
+    assert(!s->running);
+    s->stopping = true;
+    http_server_quiesce(s);
+    LIST_EACH(&s->conns, conn, struct http_conn, link)
+    {
+        if (conn->request)
+            request_resume(conn->request);
+    }
+    uv_close((uv_handle_t *)&s->listen_ready, on_closed);
+    uv_close((uv_handle_t *)&s->daemon_ready, on_closed);
+    uv_close((uv_handle_t *)&s->daemon_again, on_closed);
+    MHD_stop_daemon(s->daemon);
+    assert(list_empty(&s->conns));
+    map_done(&s->by_address);
+}
+
+const char *http_server_address(const struct http_server *s, char dst[ADDRESS_MAX])
+{
+    return address_print(&s->bound, dst);
+}
+
+void http_server_figures(const struct http_server *s, struct http_figures *ret)
+{
+    *ret = s->figures;
+}

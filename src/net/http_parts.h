@@ -1,0 +1,108 @@
+/* What the files of the HTTP server share: the server, its connections, their requests.
+ *
+ * The server owns its connections, each of which has at most one request at a time. Both are made
+ * and ended in libmicrohttpd's callbacks, which come only out of MHD_run, MHD_add_connection and
+ * MHD_stop_daemon; nothing that a user may call from inside a callback runs any of them. */
+#pragma once
+
+#include "base/list.h"
+#include "base/map.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/tls.h"
+#include "net/uri.h"
+
+#include <microhttpd.h>
+
+struct http_server {
+    struct loop *loop;
+    struct tls *tls; /* NULL = plain */
+    struct http_limits limits;
+    struct http_ops ops;
+    struct http_figures figures;
+    union address bound;
+
+    struct MHD_Daemon *daemon;
+    uv_poll_t daemon_ready; /* its epoll descriptor */
+    uv_idle_t daemon_again; /* it has something to do without an event */
+    int listen_fd;          /* -1 = closed */
+    uv_poll_t listen_ready;
+    bool listen_paused; /* until the next tick: there were no descriptors */
+    int handles;        /* of the loop's, that must be closed before the server is freed */
+    bool running;       /* inside MHD_run */
+    bool stopping;
+
+    struct list conns;
+    struct map by_address; /* address_key -> number of connections, as a pointer */
+
+    /* Time for deadlines. It stands while ticks are away: whoever was stopped for a minute must not
+     * conclude that everybody else was silent for one. */
+    int64_t now_ms;
+    int64_t ticked_ms;   /* the monotonic clock at the last tick */
+    int64_t earliest_ms; /* no deadline comes before this */
+};
+
+struct http_conn {
+    struct http_server *server;
+    struct link link;
+    int fd; /* libmicrohttpd's */
+    union address peer;
+    struct http_request *request; /* NULL between requests */
+    struct tls_credentials *credentials;
+    int64_t deadline_ms; /* in the server's time; HTTP_NEVER = none */
+};
+
+#define HTTP_NEVER INT64_MAX
+
+/* A request's way. ASKED it waits for its user, suspended; in a STREAM that has nothing to send it
+ * is suspended too.
+ *
+ *   HEAD ──▶ BODY ──▶ ASKED ──http_answer──▶ ANSWERED ──▶ over
+ *     from anywhere:    └─────http_stream──▶ STREAM ────▶ over
+ *     the client is gone ──▶ over
+ */
+enum http_phase { HTTP_HEAD, HTTP_BODY, HTTP_ASKED, HTTP_ANSWERED, HTTP_STREAM };
+
+struct http_request {
+    struct http_server *server;
+    struct http_conn *conn;
+    struct MHD_Connection *mhd;
+    enum http_phase phase;
+    bool handed_over; /* `done` is owed */
+    bool suspended;
+    bool bad_target;
+    bool too_large;
+    enum http_method method;
+    const char *method_name; /* libmicrohttpd's, as long as the request */
+    struct uri uri;
+    struct buf body;
+    size_t body_seen; /* more than body.len when it was too large */
+
+    struct MHD_Response *response; /* until it is queued */
+    unsigned status;
+    size_t held; /* of figures.answer_bytes */
+    http_pull *pull;
+    bool pulled_all;
+    struct buf pulled; /* what pull has given and the client has not yet got */
+    void *data;
+};
+
+/* In delay_ms from now, and never before; HTTP_NEVER takes the deadline away. */
+void conn_set_deadline(struct http_conn *conn, int64_t delay_ms);
+
+/* MHD_run in the next turn of the loop, which does not wait for it. */
+void server_run_again(struct http_server *s);
+
+/* libmicrohttpd's callbacks about requests; cls is the server. */
+void *request_began(void *cls, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const char *url,
+                                const char *method, const char *version, const char *upload,
+                                size_t *upload_size, void **request);
+void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
+                   enum MHD_RequestTerminationCode why);
+
+/* The error's status, and its code and sentence as JSON. */
+void request_refuse(struct http_request *r, int err);
+
+/* The daemon is about to be stopped and insists that nothing is suspended. */
+void request_resume(struct http_request *r);

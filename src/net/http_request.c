@@ -1,0 +1,362 @@
+/* Requests of the HTTP server: from the first line to the last byte of the answer. */
+#include "base/err.h"
+#include "base/json.h"
+#include "net/http_parts.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    DRAIN_MAX = 1024 * 1024, /* of a body that is too large is read, so that the answer arrives */
+    ANSWER_BYTES_PER_MS = 4, /* a client must read that fast, beyond limits.idle_ms */
+    STREAM_BLOCK = 4096,
+};
+
+/* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
+
+static struct http_conn *conn_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+void *request_began(void *cls, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_request *r = xcalloc(1, sizeof(*r));
+    r->server = cls;
+    r->conn = conn_of(mhd);
+    r->conn->request = r;
+    r->mhd = mhd;
+    r->bad_target = !uri_parse(target, &r->uri);
+    return r;
+}
+
+static enum http_method method_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum http_method method;
+    } methods[] = {{"GET", HTTP_GET},
+                   {"HEAD", HTTP_GET},
+                   {"POST", HTTP_POST},
+                   {"PUT", HTTP_PUT},
+                   {"DELETE", HTTP_DELETE}};
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        if (strcmp(name, methods[i].name) == 0)
+            return methods[i].method;
+    }
+    return HTTP_OTHER;
+}
+
+/* A client that says how much too much it would send need not send it: this is the one answer given
+ * in the first call, after which libmicrohttpd ends the connection. */
+static bool is_hopeless(const struct http_request *r)
+{
+    const char *length = http_header(r, "Content-Length");
+    return length && strtoull(length, NULL, 10) > r->server->limits.body_max + DRAIN_MAX;
+}
+
+/* False when the client sends on and on. */
+static bool take_body(struct http_request *r, const char *data, size_t n)
+{
+    r->body_seen += n;
+    if (r->body_seen <= r->server->limits.body_max) {
+        buf_append(&r->body, data, n);
+        return true;
+    }
+    r->too_large = true;
+    buf_done(&r->body);
+    return r->body_seen <= r->server->limits.body_max + DRAIN_MAX;
+}
+
+static void hand_over(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    r->phase = HTTP_ASKED;
+    conn_set_deadline(r->conn, s->limits.suspend_ms);
+    if (r->bad_target) {
+        request_refuse(r, ERR_INVALID_REQUEST);
+        return;
+    }
+    r->handed_over = true;
+    s->figures.requests++;
+    s->ops.request(s->ops.user, r);
+}
+
+static enum MHD_Result queue_response(struct http_request *r)
+{
+    enum MHD_Result result = MHD_queue_response(r->mhd, r->status, r->response);
+    MHD_destroy_response(r->response);
+    r->response = NULL;
+    return result;
+}
+
+static void suspend(struct http_request *r)
+{
+    r->suspended = true;
+    MHD_suspend_connection(r->mhd);
+}
+
+void request_resume(struct http_request *r)
+{
+    if (!r->suspended)
+        return;
+    r->suspended = false;
+    MHD_resume_connection(r->mhd);
+    server_run_again(r->server);
+}
+
+/* First with the head, then with each piece of the body, then, when all of it is there, until there
+ * is an answer: again after each resume. */
+enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const char *url,
+                                const char *method, const char *version, const char *upload,
+                                size_t *upload_size, void **request)
+{
+    (void)mhd, (void)url, (void)version;
+    struct http_server *s = cls;
+    struct http_request *r = *request;
+    if (s->stopping)
+        return MHD_NO;
+    if (r->phase == HTTP_HEAD) {
+        r->phase = HTTP_BODY;
+        r->method = method_of(method);
+        r->method_name = method;
+        conn_set_deadline(r->conn, s->limits.idle_ms);
+        if (!is_hopeless(r))
+            return MHD_YES;
+        r->too_large = true;
+    }
+    if (*upload_size > 0) {
+        size_t n = *upload_size;
+        *upload_size = 0;
+        return take_body(r, upload, n) ? MHD_YES : MHD_NO;
+    }
+    if (r->phase == HTTP_BODY)
+        hand_over(r);
+    if (r->response)
+        return queue_response(r);
+    suspend(r);
+    return MHD_YES;
+}
+
+static void hold(struct http_request *r, size_t bytes)
+{
+    r->server->figures.answer_bytes += (int64_t)bytes - (int64_t)r->held;
+    r->held = bytes;
+}
+
+void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
+                   enum MHD_RequestTerminationCode why)
+{
+    (void)mhd, (void)why;
+    struct http_server *s = cls;
+    struct http_request *r = *request;
+    if (!r)
+        return;
+    *request = NULL;
+    if (r->handed_over) {
+        s->figures.requests--;
+        s->ops.done(s->ops.user, r);
+    }
+    if (r->phase == HTTP_STREAM)
+        s->figures.streams--;
+    hold(r, 0);
+    conn_set_deadline(r->conn, s->limits.idle_ms);
+    r->conn->request = NULL;
+    if (r->response)
+        MHD_destroy_response(r->response);
+    uri_done(&r->uri);
+    buf_done(&r->body);
+    buf_done(&r->pulled);
+    free(r);
+}
+
+/* ── answers ───────────────────────────────────────────────────────────────────────────────── */
+
+static bool has_field(const struct http_field *fields, const char *name)
+{
+    for (; fields && fields->name; fields++) {
+        if (strcasecmp(fields->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The one place where the head of an answer is made. A field of the caller's replaces a usual one.
+ */
+static void add_fields(struct MHD_Response *response, const char *content_type,
+                       const struct http_field *fields)
+{
+    const struct http_field usual[] = {
+        {"Content-Type", content_type},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Cache-Control", "no-store"},
+    };
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (usual[i].value && !has_field(fields, usual[i].name))
+            (void)MHD_add_response_header(response, usual[i].name, usual[i].value);
+    }
+    for (; fields && fields->name; fields++)
+        (void)MHD_add_response_header(response, fields->name, fields->value);
+}
+
+static void respond(struct http_request *r, int status, struct MHD_Response *response)
+{
+    if (!response)
+        abort(); /* no memory */
+    r->status = (unsigned)status;
+    r->response = response;
+    request_resume(r);
+}
+
+void http_answer(struct http_request *r, int status, const char *content_type, struct buf *body,
+                 const struct http_field *fields)
+{
+    if (r->phase != HTTP_ASKED) {
+        buf_done(body); /* we have answered already: it took too long */
+        return;
+    }
+    struct buf b = *body;
+    *body = (struct buf){0};
+    r->phase = HTTP_ANSWERED;
+    hold(r, b.len);
+    conn_set_deadline(r->conn, r->server->limits.idle_ms + (int64_t)b.len / ANSWER_BYTES_PER_MS);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback(b.len, b.data, free);
+    add_fields(response, content_type, fields);
+    respond(r, status, response);
+}
+
+void request_refuse(struct http_request *r, int err)
+{
+    struct buf body = {0};
+    struct json_writer w = {.out = &body};
+    json_open_object(&w);
+    json_key(&w, "error");
+    json_open_object(&w);
+    json_key_text(&w, "code", str_of(err_code(err)));
+    json_key_text(&w, "message", str_of(err_sentence(err)));
+    json_close_object(&w);
+    json_close_object(&w);
+    http_answer(r, err_status(err), "application/json", &body, NULL);
+}
+
+/* ── streams ───────────────────────────────────────────────────────────────────────────────── */
+
+/* What the client has taken made room for max bytes. */
+static ssize_t on_room(void *cls, uint64_t pos, char *dst, size_t max)
+{
+    (void)pos;
+    struct http_request *r = cls;
+    struct http_server *s = r->server;
+    if (s->stopping)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (r->pulled.len == 0 && !r->pulled_all)
+        r->pulled_all = !r->pull(s->ops.user, r, &r->pulled, max);
+    if (r->pulled.len == 0 && r->pulled_all)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (r->pulled.len == 0) {
+        buf_done(&r->pulled);
+        conn_set_deadline(r->conn, HTTP_NEVER);
+        suspend(r);
+        return 0;
+    }
+    size_t n = r->pulled.len < max ? r->pulled.len : max;
+    memcpy(dst, r->pulled.data, n);
+    buf_consume(&r->pulled, n);
+    hold(r, r->pulled.len);
+    conn_set_deadline(r->conn, s->limits.idle_ms);
+    return (ssize_t)n;
+}
+
+void http_stream(struct http_request *r, const char *content_type, http_pull *pull,
+                 const struct http_field *fields)
+{
+    if (r->phase != HTTP_ASKED)
+        return;
+    r->phase = HTTP_STREAM;
+    r->pull = pull;
+    r->server->figures.streams++;
+    conn_set_deadline(r->conn, r->server->limits.idle_ms);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_room, r, NULL);
+    add_fields(response, content_type, fields);
+    respond(r, MHD_HTTP_OK, response);
+}
+
+void http_wake(struct http_request *r)
+{
+    if (r->phase == HTTP_STREAM)
+        request_resume(r);
+}
+
+/* ── what is asked ─────────────────────────────────────────────────────────────────────────── */
+
+enum http_method http_method(const struct http_request *r)
+{
+    return r->method;
+}
+
+const char *http_method_name(const struct http_request *r)
+{
+    return r->method_name;
+}
+
+bool http_is_head(const struct http_request *r)
+{
+    return strcmp(r->method_name, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
+const char *http_path(const struct http_request *r)
+{
+    return uri_path(&r->uri);
+}
+
+const char *http_header(const struct http_request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
+}
+
+struct str http_body(const struct http_request *r)
+{
+    return (struct str){(const char *)r->body.data, r->body.len};
+}
+
+bool http_too_large(const struct http_request *r)
+{
+    return r->too_large;
+}
+
+const char *http_peer(const struct http_request *r, char dst[ADDRESS_MAX])
+{
+    const union address *peer = &r->conn->peer;
+    const struct in6_addr *v6 = &peer->v6.sin6_addr;
+    if (peer->any.sa_family != AF_INET6)
+        (void)inet_ntop(AF_INET, &peer->v4.sin_addr, dst, ADDRESS_MAX);
+    else if (IN6_IS_ADDR_V4MAPPED(v6))
+        (void)inet_ntop(AF_INET, v6->s6_addr + 12, dst, ADDRESS_MAX);
+    else
+        (void)inet_ntop(AF_INET6, v6, dst, ADDRESS_MAX);
+    return dst;
+}
+
+void http_query(const struct http_request *r,
+                bool (*each)(void *user, const char *key, const char *value), void *user)
+{
+    size_t at = 0;
+    const char *key = NULL;
+    const char *value = NULL;
+    while (uri_next(&r->uri, &at, &key, &value) && each(user, key, value))
+        continue;
+}
+
+void http_set_data(struct http_request *r, void *data)
+{
+    r->data = data;
+}
+
+void *http_data(const struct http_request *r)
+{
+    return r->data;
+}

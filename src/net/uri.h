@@ -1,0 +1,25 @@
+/* What a request asks for: the target of its first line, taken apart and decoded. Owned by whoever
+ * embeds it. */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct uri {
+    struct buf text; /* the path, then key and value of each argument, each with its NUL */
+    size_t args;     /* where the first key stands */
+};
+
+/* target is "/path?key=value&…", or the same behind "http://authority". False, and *ret is empty,
+ * when an escape is not two hexadecimal digits or means NUL: what different readers would read
+ * differently is no address of anything. */
+bool uri_parse(const char *target, struct uri *ret);
+void uri_done(struct uri *u);
+
+const char *uri_path(const struct uri *u);
+
+/* Walks the arguments in their order: start with *at = 0; false at the end. A key without "=" has
+ * value "". */
+bool uri_next(const struct uri *u, size_t *at, const char **ret_key, const char **ret_value);
