@@ -67,7 +67,7 @@ void ticket_keep_tries(struct ticket *ticket)
     ticket->row.tries_len = (uint16_t)b.len;
 }
 
-static int restore_tries(struct ticket *ticket)
+int ticket_restore_tries(struct ticket *ticket)
 {
     struct cursor c = cursor_of(ticket->row.tries, ticket->row.tries_len);
     if (ticket->row.tries_len == 0)
@@ -461,7 +461,7 @@ int ticket_loaded(struct core *core, struct ticket *ticket)
     }
     if (ticket->row.state != TICKET_DONE)
         deadline_set(core, &ticket->deadline, DEADLINE_CORE, ticket->row.deadline_core_ms);
-    return restore_tries(ticket);
+    return ticket_restore_tries(ticket);
 }
 
 void ticket_unlink(struct core *core, struct ticket *ticket)

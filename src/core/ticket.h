@@ -83,8 +83,9 @@ void tickets_forget_oldest(struct core *core);
 /* Its match is over. */
 void ticket_ended(struct core *core, struct ticket *ticket);
 
-/* Writes the tries into the row, for the seal. */
+/* Writes the tries into the row, for the seal, and reads them back: 0 or ERR_FORMAT. */
 void ticket_keep_tries(struct ticket *ticket);
+int ticket_restore_tries(struct ticket *ticket);
 
 /* "acknowledged" "timed_out" … */
 const char *try_outcome_name(int outcome);

@@ -6,9 +6,14 @@
 
 #include <math.h>
 
+static int64_t wall_at(struct instant now, int64_t core_ms)
+{
+    return core_ms ? now.wall_ms - (now.core_ms - core_ms) : 0;
+}
+
 static int64_t wall_of(const struct core *core, int64_t core_ms)
 {
-    return core_ms ? core->now.wall_ms - (core->now.core_ms - core_ms) : 0;
+    return wall_at(core->now, core_ms);
 }
 
 /* ── lists ─────────────────────────────────────────────────────────────────────────────────── */
@@ -120,10 +125,21 @@ bool view_fleet(const struct core *core, int64_t id, struct view_fleet *ret)
 
 /* ── objects ───────────────────────────────────────────────────────────────────────────────── */
 
-static const char *fleet_name(const struct core *core, int64_t id)
+const char *view_fleet_name(const struct core *core, int64_t id)
 {
     const struct fleet *fleet = fleet_find(core, id);
     return fleet ? fleet->row.name : "";
+}
+
+static const char *chat_server_name(const struct core *core, int64_t id)
+{
+    const struct chat_server *chat = map_get(&core->chat_servers, (uint64_t)id);
+    return chat ? chat->row.name : "";
+}
+
+static const char *region_name(const struct core *core, int8_t code)
+{
+    return code >= 0 && code < REGION_CODES ? core->config.regions[code].name : "";
 }
 
 static int64_t backoff_left_ms(const struct core *core, const struct server *server)
@@ -134,39 +150,45 @@ static int64_t backoff_left_ms(const struct core *core, const struct server *ser
     return left_ms > 0 ? left_ms : 0;
 }
 
+void view_row_server(const struct core *core, const struct row_server *row, struct instant then,
+                     struct view_server *ret)
+{
+    *ret = (struct view_server){
+        .id = row->id,
+        .fleet_id = row->fleet,
+        .fleet = view_fleet_name(core, row->fleet),
+        .ip = row->ip,
+        .port = row->port,
+        .region = row->region,
+        .region_name = region_name(core, row->region),
+        .draining_by_server = (row->draining & DRAIN_BY_SERVER) != 0,
+        .draining_by_operator = (row->draining & DRAIN_BY_OPERATOR) != 0,
+        .max_sessions = row->max_sessions,
+        .registered_wall_ms = wall_at(then, row->registered_core_ms),
+    };
+}
+
 bool view_server(const struct core *core, int64_t id, struct view_server *ret)
 {
     const struct server *server = map_get(&core->servers, (uint64_t)id);
     if (!server)
         return false;
-    *ret = (struct view_server){
-        .id = id,
-        .fleet_id = server->row.fleet,
-        .fleet = server->fleet->row.name,
-        .ip = server->row.ip,
-        .port = server->row.port,
-        .region = server->row.region,
-        .region_name = core->config.regions[server->row.region].name,
-        .status = server_status(server),
-        .passed_over = server->passed_over,
-        .connected = server->conn != 0,
-        .draining_by_server = (server->row.draining & DRAIN_BY_SERVER) != 0,
-        .draining_by_operator = (server->row.draining & DRAIN_BY_OPERATOR) != 0,
-        .max_sessions = server->row.max_sessions,
-        .load = server_load(server),
-        .reported = server->reported,
-        .sessions = server->live,
-        .open = server->open,
-        .unknown_matches = server->stranger_slots,
-        .cpu_percent = server->cpu_percent,
-        .memory_percent = server->memory_percent,
-        .score = placement_score(server),
-        .backoff_left_ms = backoff_left_ms(core, server),
-        .round_trip_us = server->conn ? server->round_trip_us : 0,
-        .heard_wall_ms = wall_of(core, server->heard_core_ms),
-        .registered_wall_ms = wall_of(core, server->row.registered_core_ms),
-        .connected_wall_ms = server->conn ? wall_of(core, server->connected_core_ms) : 0,
-    };
+    view_row_server(core, &server->row, core->now, ret);
+    ret->status = server_status(server);
+    ret->passed_over = server->passed_over;
+    ret->connected = server->conn != 0;
+    ret->load = server_load(server);
+    ret->reported = server->reported;
+    ret->sessions = server->live;
+    ret->open = server->open;
+    ret->unknown_matches = server->stranger_slots;
+    ret->cpu_percent = server->cpu_percent;
+    ret->memory_percent = server->memory_percent;
+    ret->score = placement_score(server);
+    ret->backoff_left_ms = backoff_left_ms(core, server);
+    ret->round_trip_us = server->conn ? server->round_trip_us : 0;
+    ret->heard_wall_ms = wall_of(core, server->heard_core_ms);
+    ret->connected_wall_ms = server->conn ? wall_of(core, server->connected_core_ms) : 0;
     return true;
 }
 
@@ -193,31 +215,37 @@ const char *end_reason_name(int8_t reason)
     return reason >= 0 && reason < END_REASONS ? names[reason] : "?";
 }
 
+void view_row_session(const struct core *core, const struct row_session *row, struct instant then,
+                      struct view_session *ret)
+{
+    *ret = (struct view_session){
+        .id = row->id,
+        .ticket = row->ticket,
+        .server = row->server,
+        .fleet_id = row->fleet,
+        .fleet = view_fleet_name(core, row->fleet),
+        .chat_server = chat_server_name(core, row->chat_server),
+        .lobby = row->lobby,
+        .game_type = row->game_type,
+        .game_mode = row->game_mode,
+        .player_count = row->player_count,
+        .state = session_state_name(row->state),
+        .end_reason = end_reason_name(row->end_reason),
+        .ready = row->ready != 0,
+        .created_wall_ms = wall_at(then, row->created_core_ms),
+        .opened_wall_ms = wall_at(then, row->opened_core_ms),
+        .deadline_wall_ms = wall_at(then, row->deadline_core_ms),
+    };
+}
+
 bool view_session(const struct core *core, int64_t id, struct view_session *ret)
 {
     const struct session *session = map_get(&core->sessions, (uint64_t)id);
     if (!session)
         return false;
-    const struct row_session *row = &session->row;
-    *ret = (struct view_session){
-        .id = id,
-        .ticket = row->ticket,
-        .server = row->server,
-        .fleet_id = row->fleet,
-        .fleet = fleet_name(core, row->fleet),
-        .chat_server = session->chat->row.name,
-        .lobby = row->lobby,
-        .game_type = row->game_type,
-        .game_mode = row->game_mode,
-        .player_count = row->player_count,
-        .seated = session->seated,
-        .state = session_state_name(row->state),
-        .end_reason = end_reason_name(row->end_reason),
-        .ready = row->ready != 0,
-        .created_wall_ms = wall_of(core, row->created_core_ms),
-        .opened_wall_ms = wall_of(core, row->opened_core_ms),
-        .deadline_wall_ms = wall_of(core, session->deadline.at_ms),
-    };
+    view_row_session(core, &session->row, core->now, ret);
+    ret->seated = session->seated;
+    ret->deadline_wall_ms = wall_of(core, session->deadline.at_ms);
     return true;
 }
 
@@ -245,19 +273,24 @@ static struct view_try show_try(const struct attempt *attempt)
 
 _Static_assert((int)VIEW_TRIES == (int)TICKET_TRIES, "a view shows every try");
 
-bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret)
+static void show_tries(const struct ticket *ticket, struct view_ticket *ret)
 {
-    const struct ticket *ticket = ticket_find(core, id);
-    if (!ticket)
-        return false;
-    const struct row_ticket *row = &ticket->row;
-    const struct session *session = map_get(&core->sessions, (uint64_t)row->session);
+    ret->n_tries = ticket->n_tries;
+    for (int i = 0; i < ticket->n_tries; i++)
+        ret->tries[i] = show_try(&ticket->tries[i]);
+    for (int i = 0; i < PASSED_REASONS; i++)
+        ret->passed[i] = ticket->passed[i];
+}
+
+static void show_ticket(const struct core *core, const struct row_ticket *row, struct instant then,
+                        struct view_ticket *ret)
+{
     bool refused = row->state == TICKET_FAILED || row->state == TICKET_CANCELLED;
-    struct view_ticket view = {
-        .id = id,
+    *ret = (struct view_ticket){
+        .id = row->id,
         .fleet_id = row->fleet,
-        .fleet = fleet_name(core, row->fleet),
-        .chat_server = ticket->chat->row.name,
+        .fleet = view_fleet_name(core, row->fleet),
+        .chat_server = chat_server_name(core, row->chat_server),
         .lobby = row->lobby,
         .regions = (uint64_t)row->regions,
         .game_type = row->game_type,
@@ -267,20 +300,53 @@ bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret)
         .state = ticket_state_name(row->state),
         .open = row->state == TICKET_OPEN,
         .err = refused ? row->error : 0,
-        .session = session ? row->session : 0,
-        .server = session ? session->row.server : 0,
-        .opened_wall_ms = wall_of(core, row->opened_core_ms),
+        .session = row->session,
+        .opened_wall_ms = wall_at(then, row->opened_core_ms),
         .answered_wall_ms = row->answered_wall_ms,
-        .deadline_wall_ms =
-            deadline_is_set(&ticket->deadline) ? wall_of(core, ticket->deadline.at_ms) : 0,
-        .n_tries = ticket->n_tries,
+        /* While its match is played, the session has the deadline. */
+        .deadline_wall_ms = row->state == TICKET_DONE ? 0 : wall_at(then, row->deadline_core_ms),
     };
-    for (int i = 0; i < ticket->n_tries; i++)
-        view.tries[i] = show_try(&ticket->tries[i]);
-    for (int i = 0; i < PASSED_REASONS; i++)
-        view.passed[i] = ticket->passed[i];
-    *ret = view;
+}
+
+void view_row_ticket(const struct core *core, const struct row_ticket *row, struct instant then,
+                     struct view_ticket *ret)
+{
+    struct ticket ticket = {.row = *row};
+    show_ticket(core, row, then, ret);
+    if (ticket_restore_tries(&ticket) != 0)
+        return;
+    show_tries(&ticket, ret);
+    if (row->session != 0 && ticket.n_tries > 0) /* its session is on the last that was tried */
+        ret->server = ticket.tries[ticket.n_tries - 1].server;
+}
+
+bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret)
+{
+    const struct ticket *ticket = ticket_find(core, id);
+    if (!ticket)
+        return false;
+    const struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    show_ticket(core, &ticket->row, core->now, ret);
+    show_tries(ticket, ret);
+    ret->session = session ? ticket->row.session : 0;
+    ret->server = session ? session->row.server : 0;
     return true;
+}
+
+void view_row_token(const struct row_enrolment *row, struct view_token *ret)
+{
+    *ret = (struct view_token){
+        .id = row->id,
+        .name = row->name,
+        .role = (enum enrolment_role)row->role,
+        .fleet = row->fleet,
+        .regions = (uint64_t)row->regions,
+        .generation = row->generation,
+        .created_wall_ms = row->created_wall_ms,
+        .expires_wall_ms = row->expires_wall_ms,
+        .revoked_wall_ms = row->revoked_wall_ms,
+        .previous_until_wall_ms = row->previous_until_wall_ms,
+    };
 }
 
 bool view_token(const struct core *core, int64_t id, struct view_token *ret)
@@ -288,21 +354,23 @@ bool view_token(const struct core *core, int64_t id, struct view_token *ret)
     const struct enrolment_token *token = enrolment_get(core, id);
     if (!token)
         return false;
-    const struct row_enrolment *row = &token->row;
-    *ret = (struct view_token){
-        .id = id,
-        .name = row->name,
-        .role = (enum enrolment_role)row->role,
-        .fleet = row->fleet,
-        .regions = (uint64_t)row->regions,
-        .generation = row->generation,
-        .connections = token->connections,
-        .created_wall_ms = row->created_wall_ms,
-        .expires_wall_ms = row->expires_wall_ms,
-        .revoked_wall_ms = row->revoked_wall_ms,
-        .previous_until_wall_ms = row->previous_until_wall_ms,
-    };
+    view_row_token(&token->row, ret);
+    ret->connections = token->connections;
     return true;
+}
+
+void view_row_audit(const struct row_audit *row, struct view_audit *ret)
+{
+    *ret = (struct view_audit){
+        .id = row->id,
+        .wall_ms = row->at_wall_ms,
+        .who = row->who,
+        .address = row->address,
+        .action = audit_action(row->verb),
+        .target_kind = audit_target_kind(row->verb),
+        .target = row->target,
+        .detail = row->detail,
+    };
 }
 
 bool view_audit(const struct core *core, int64_t id, struct view_audit *ret)
@@ -310,16 +378,7 @@ bool view_audit(const struct core *core, int64_t id, struct view_audit *ret)
     const struct audit *audit = map_get(&core->audits, (uint64_t)id);
     if (!audit)
         return false;
-    *ret = (struct view_audit){
-        .id = id,
-        .wall_ms = audit->row.at_wall_ms,
-        .who = audit->row.who,
-        .address = audit->row.address,
-        .action = audit_action(audit->row.verb),
-        .target_kind = audit_target_kind(audit->row.verb),
-        .target = audit->row.target,
-        .detail = audit->row.detail,
-    };
+    view_row_audit(&audit->row, ret);
     return true;
 }
 

@@ -188,6 +188,21 @@ bool view_token(const struct core *core, int64_t id, struct view_token *ret);
 bool view_audit(const struct core *core, int64_t id, struct view_audit *ret);
 bool view_peer(const struct core *core, conn_id conn, struct view_peer *ret);
 
+/* What a stored row shows, as it was then, which is the time of the batch that wrote it. What no
+ * row holds (loads, connections, players in a session) is 0. Strings belong to the row and to core;
+ * the name of what core has forgotten is "". */
+void view_row_server(const struct core *core, const struct row_server *row, struct instant then,
+                     struct view_server *ret);
+void view_row_session(const struct core *core, const struct row_session *row, struct instant then,
+                      struct view_session *ret);
+void view_row_ticket(const struct core *core, const struct row_ticket *row, struct instant then,
+                     struct view_ticket *ret);
+void view_row_token(const struct row_enrolment *row, struct view_token *ret);
+void view_row_audit(const struct row_audit *row, struct view_audit *ret);
+
+/* The name of a fleet by its id; "" when there is none. */
+const char *view_fleet_name(const struct core *core, int64_t id);
+
 /* One fleet in one region; false when there is no server. */
 bool view_group(const struct core *core, int64_t fleet_id, int8_t region, struct view_group *ret);
 
