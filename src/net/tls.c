@@ -74,18 +74,21 @@ static int pem_read(struct pem *p, char *why)
         return refuse(why, ERR_IO, "%s %.150s cannot be read: %s", p->what, p->path,
                       strerror(errno));
     setvbuf(f, NULL, _IONBF, 0);
-    char *at = (char *)buf_extend(&p->text, FILE_SIZE_MAX + 1);
+    uint8_t *whole = xmalloc(FILE_SIZE_MAX + 1);
     errno = 0;
-    p->text.len = fread(at, 1, FILE_SIZE_MAX + 1, f);
+    size_t len = fread(whole, 1, FILE_SIZE_MAX + 1, f);
     int error = ferror(f) ? errno : 0;
     fclose(f);
+    p->text = (struct buf){.data = xcalloc(len + 1, 1), .len = len + 1, .cap = len + 1};
+    memcpy(p->text.data, whole, len);
+    explicit_bzero(whole, len);
+    free(whole);
     if (error)
         return refuse(why, ERR_IO, "%s %.150s cannot be read: %s", p->what, p->path,
                       strerror(error));
-    if (p->text.len > FILE_SIZE_MAX)
+    if (len > FILE_SIZE_MAX)
         return refuse(why, ERR_FORMAT, "%s %.150s is larger than 1 MiB; is it the right file?",
                       p->what, p->path);
-    at[p->text.len++] = '\0';
     return 0;
 }
 

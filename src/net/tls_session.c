@@ -1,0 +1,233 @@
+#include "net/tls_session.h"
+
+#include "net/tls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHY_MAX = 192 };
+
+/*   SHAKING ──▶ ESTABLISHED ──▶ SAID_GOODBYE
+ *      └──────────────┴──────────────▶ FAILED   nothing is opened or sealed any more */
+enum session_state { SHAKING, ESTABLISHED, SAID_GOODBYE, FAILED };
+
+struct tls_session {
+    gnutls_session_t session;
+    struct tls_credentials *credentials;
+    enum session_state state;
+    uint8_t looked_at; /* so many of the first bytes are known to look like TLS */
+    const uint8_t *in; /* while opening: what GnuTLS has not taken yet */
+    size_t in_len;
+    struct buf *to; /* where what GnuTLS wants written goes: to what is sealed, or own */
+    struct buf own;
+    char *why; /* when FAILED */
+};
+
+static ssize_t pull(gnutls_transport_ptr_t user, void *to, size_t n)
+{
+    struct tls_session *t = user;
+    if (t->in_len == 0) {
+        gnutls_transport_set_errno(t->session, EAGAIN);
+        return -1;
+    }
+    if (n > t->in_len)
+        n = t->in_len;
+    memcpy(to, t->in, n);
+    t->in += n;
+    t->in_len -= n;
+    return (ssize_t)n;
+}
+
+static ssize_t push(gnutls_transport_ptr_t user, const void *data, size_t n)
+{
+    struct tls_session *t = user;
+    buf_append(t->to, data, n);
+    return (ssize_t)n;
+}
+
+struct tls_session *tls_session_new(struct tls *tls)
+{
+    struct tls_session *t = xcalloc(1, sizeof(*t));
+    if (gnutls_init(&t->session, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_TICKETS) < 0)
+        abort(); /* only for want of memory */
+    t->to = &t->own;
+    t->credentials = tls_attach(tls, t->session);
+    gnutls_transport_set_ptr(t->session, t);
+    gnutls_transport_set_pull_function(t->session, pull);
+    gnutls_transport_set_push_function(t->session, push);
+    return t;
+}
+
+void tls_session_free(struct tls_session *t)
+{
+    if (!t)
+        return;
+    gnutls_deinit(t->session);
+    tls_release(t->credentials);
+    buf_done(&t->own);
+    free(t->why);
+    free(t);
+}
+
+static enum tls_result fail(struct tls_session *t, const char *why, const char *detail)
+{
+    t->state = FAILED;
+    t->in_len = 0;
+    t->why = xmalloc(WHY_MAX);
+    snprintf(t->why, WHY_MAX, "%s%s", why, detail);
+    return TLS_FAILED;
+}
+
+/* GnuTLS would say that a packet has an unexpected length. Peers that have not heard of our TLS are
+ * common and deserve to be told apart from broken ones. */
+static bool looks_like_tls(struct tls_session *t, const uint8_t *sealed, size_t n)
+{
+    static const uint8_t first[] = {22, 3}; /* a handshake record of any version since SSL 3 */
+    while (n > 0 && t->looked_at < sizeof(first)) {
+        if (*sealed++ != first[t->looked_at])
+            return false;
+        t->looked_at++;
+        n--;
+    }
+    return true;
+}
+
+static enum tls_result refuse_client(struct tls_session *t)
+{
+    gnutls_datum_t text = {0};
+    unsigned status = gnutls_session_get_verify_cert_status(t->session);
+    if (gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0) < 0)
+        return fail(t, "the peer's certificate is not acceptable", "");
+    enum tls_result r = fail(t, "the peer's certificate is not acceptable: ", (char *)text.data);
+    gnutls_free(text.data);
+    size_t len = strlen(t->why);
+    while (len > 0 && (t->why[len - 1] == ' ' || t->why[len - 1] == '.'))
+        t->why[--len] = '\0';
+    return r;
+}
+
+static enum tls_result explain(struct tls_session *t, int error)
+{
+    switch (error) {
+    case GNUTLS_E_FATAL_ALERT_RECEIVED:
+    case GNUTLS_E_WARNING_ALERT_RECEIVED:
+        return fail(t, "the peer refused: ", gnutls_alert_get_name(gnutls_alert_get(t->session)));
+    case GNUTLS_E_CERTIFICATE_REQUIRED:
+    case GNUTLS_E_NO_CERTIFICATE_FOUND:
+        return fail(t, "the peer shows no certificate, which client_ca requires", "");
+    case GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR:
+    case GNUTLS_E_CERTIFICATE_ERROR:
+        return refuse_client(t);
+    case GNUTLS_E_UNSUPPORTED_VERSION_PACKET:
+        return fail(t, "the peer speaks no TLS 1.2 or later", "");
+    default:
+        return fail(t, gnutls_strerror(error), "");
+    }
+}
+
+static enum tls_result refuse(struct tls_session *t, int error)
+{
+    if (error != GNUTLS_E_FATAL_ALERT_RECEIVED && error != GNUTLS_E_WARNING_ALERT_RECEIVED)
+        gnutls_alert_send_appropriate(t->session, error);
+    return explain(t, error);
+}
+
+static enum tls_result shake_hands(struct tls_session *t)
+{
+    int error;
+    do {
+        error = gnutls_handshake(t->session);
+    } while (error == GNUTLS_E_INTERRUPTED || error == GNUTLS_E_GOT_APPLICATION_DATA ||
+             error == GNUTLS_E_WARNING_ALERT_RECEIVED);
+    if (error == 0)
+        t->state = ESTABLISHED;
+    return error == 0 || error == GNUTLS_E_AGAIN ? TLS_GOES_ON : refuse(t, error);
+}
+
+static enum tls_result decrypt(struct tls_session *t, uint8_t *to, size_t room, size_t *ret_len)
+{
+    for (;;) {
+        assert(*ret_len < room || t->in_len == 0);
+        ssize_t n = gnutls_record_recv(t->session, to + *ret_len, room - *ret_len);
+        if (n > 0)
+            *ret_len += (size_t)n;
+        else if (n == 0)
+            return TLS_ENDED;
+        else if (n == GNUTLS_E_AGAIN)
+            return TLS_GOES_ON;
+        else if (n != GNUTLS_E_INTERRUPTED)
+            return refuse(t, (int)n);
+    }
+}
+
+enum tls_result tls_session_open(struct tls_session *t, const uint8_t *sealed, size_t n,
+                                 uint8_t *to, size_t *ret_len)
+{
+    *ret_len = 0;
+    if (t->state == FAILED)
+        return TLS_FAILED;
+    if (!looks_like_tls(t, sealed, n)) {
+        gnutls_alert_send(t->session, GNUTLS_AL_FATAL, GNUTLS_A_UNEXPECTED_MESSAGE);
+        return fail(t, "the peer does not speak TLS, and this port speaks nothing else", "");
+    }
+    t->in = sealed;
+    t->in_len = n;
+    enum tls_result r = TLS_GOES_ON;
+    if (t->state == SHAKING)
+        r = shake_hands(t);
+    if (r == TLS_GOES_ON && t->state != SHAKING)
+        r = decrypt(t, to, n + TLS_RECORD_MAX, ret_len);
+    assert(t->in_len == 0 || r != TLS_GOES_ON);
+    return r;
+}
+
+static bool encrypt(struct tls_session *t, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = gnutls_record_send(t->session, data, len);
+        if (n < 0) {
+            explain(t, (int)n);
+            return false;
+        }
+        data += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+bool tls_session_seal(struct tls_session *t, const uint8_t *data, size_t len, bool last,
+                      struct buf *out)
+{
+    if (t->own.len > 0)
+        buf_append(out, t->own.data, t->own.len);
+    buf_done(&t->own); /* idle sessions hold no output memory */
+    if (t->state != ESTABLISHED)
+        return t->state != FAILED;
+    t->to = out;
+    bool sealed = encrypt(t, data, len);
+    if (sealed && last) {
+        gnutls_bye(t->session, GNUTLS_SHUT_WR);
+        t->state = SAID_GOODBYE;
+    }
+    t->to = &t->own;
+    return sealed;
+}
+
+size_t tls_session_unsent(const struct tls_session *t)
+{
+    return t->own.len;
+}
+
+bool tls_session_established(const struct tls_session *t)
+{
+    return t->state == ESTABLISHED || t->state == SAID_GOODBYE;
+}
+
+const char *tls_session_why(const struct tls_session *t)
+{
+    return t->why;
+}
