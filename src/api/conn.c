@@ -101,7 +101,8 @@ static void protocol_error(struct conn *c, const char *command, size_t offset, c
 
 void conn_too_late(struct conn *c)
 {
-    protocol_error(c, "-", 0, "no handshake within 5 s");
+    bool secured = stream_established(c->stream);
+    protocol_error(c, "-", 0, secured ? "no handshake within 5 s" : "no TLS handshake within 5 s");
 }
 
 void conn_ping(struct conn *c)
@@ -242,12 +243,23 @@ static bool takes_input(const struct conn *c)
     return c->state == CONN_NEW || c->state == CONN_OPEN;
 }
 
+/* The first bytes of a TLS handshake would pass for the begin of a long frame, and both sides would
+ * wait for each other. No frame that may come first has these. */
+static bool is_tls(const uint8_t *data, size_t len)
+{
+    return len >= 3 && data[0] == 22 && data[1] == 3 && data[2] >= 1 && data[2] <= 4;
+}
+
 static size_t on_input(void *user, const uint8_t *data, size_t len)
 {
     struct conn *c = user;
     struct door *door = c->door;
     size_t used = 0;
     doors_read_clocks(door->doors);
+    if (c->state == CONN_NEW && is_tls(data, len)) {
+        protocol_error(c, "-", 0, "the peer speaks TLS, and this port does not");
+        return len;
+    }
     while (takes_input(c)) {
         struct frame f;
         size_t limit = c->state == CONN_NEW ? FRAME_HANDSHAKE_MAX : FRAME_MAX;
@@ -268,8 +280,12 @@ static void on_closed(void *user, const char *why)
 {
     struct conn *c = user;
     struct doors *d = c->door->doors;
+    char peer[ADDRESS_MAX];
+    const char *tls_error = stream_tls_error(c->stream);
+    if (tls_error)
+        log_line(LOG_WARN, "TLS failed", "port=%s peer=%s conn=%" PRIu64 " reason=\"%s\"",
+                 c->door->port->name, stream_peer(c->stream, peer), c->id, tls_error);
     if (log_enabled(LOG_DEBUG)) {
-        char peer[ADDRESS_MAX];
         log_line(LOG_DEBUG, "disconnected",
                  "port=%s peer=%s conn=%" PRIu64 " reason=\"%s\" rtt_us=%" PRId32,
                  c->door->port->name, stream_peer(c->stream, peer), c->id, why, c->rtt_us);

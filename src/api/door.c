@@ -41,7 +41,7 @@ static void on_accepted(void *user, struct stream *stream)
 }
 
 int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_t tcp_port,
-               const char **ret_why)
+               struct tls *tls, const char **ret_why)
 {
     assert(d->n < DOORS_MAX && port->n_rows <= PORT_ROWS_MAX);
     struct door *door = &d->all[d->n];
@@ -51,7 +51,8 @@ int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_
     list_init(&door->pinged);
     for (size_t i = 0; i < port->n_rows; i++)
         door->codes[i] = chat_code(port->rows[i].message);
-    int err = listener_start(d->loop, ip, tcp_port, on_accepted, door, &door->listener, ret_why);
+    int err =
+        listener_start(d->loop, ip, tcp_port, tls, on_accepted, door, &door->listener, ret_why);
     if (err == 0)
         d->n++;
     return err;

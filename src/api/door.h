@@ -58,9 +58,10 @@ void doors_init(struct doors *d, struct loop *loop);
 /* Every connection must be closed: call doors_close and loop_done first. */
 void doors_done(struct doors *d);
 
-/* Listens for one port's peers. 0, or ERR_IO with *ret_why as listener_start gives it. */
+/* Listens for one port's peers, who must speak TLS when tls is not NULL. 0, or ERR_IO with *ret_why
+ * as listener_start gives it. */
 int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_t tcp_port,
-               const char **ret_why);
+               struct tls *tls, const char **ret_why);
 
 /* Does what core wants done: pipeline_world's release. */
 void doors_release(struct doors *d, const struct effect *effects, size_t n);

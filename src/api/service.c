@@ -205,10 +205,10 @@ static int load(struct service *s, const struct service_config *config, char *wh
 }
 
 static int open_door(struct service *s, const struct port *port, const char *ip, uint16_t tcp_port,
-                     char *why)
+                     struct tls *tls, char *why)
 {
     const char *reason = NULL;
-    int err = doors_open(&s->doors, port, ip, tcp_port, &reason);
+    int err = doors_open(&s->doors, port, ip, tcp_port, tls, &reason);
     if (err != 0)
         snprintf(why, SERVICE_WHY_MAX, "Cannot listen for the %s port on %s:%u: %s", port->name, ip,
                  tcp_port, reason);
@@ -228,9 +228,11 @@ int service_start(const struct service_config *config, struct store *store, stru
     struct service *s = service_new(limits, store);
     int err = load(s, config, why);
     if (err == 0)
-        err = open_door(s, &chat_server_port, config->bind_ip, config->server_port, why);
+        err = open_door(s, &chat_server_port, config->bind_ip, config->server_port,
+                        config->server_tls, why);
     if (err == 0)
-        err = open_door(s, &chat_manager_port, config->bind_ip, config->manager_port, why);
+        err = open_door(s, &chat_manager_port, config->bind_ip, config->manager_port,
+                        config->manager_tls, why);
     if (err != 0) {
         service_free(s);
         return err;

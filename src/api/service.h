@@ -20,6 +20,8 @@ struct service_config {
     const char *bind_ip;
     uint16_t server_port; /* 0 picks one */
     uint16_t manager_port;
+    struct tls *server_tls; /* NULL = plain; borrowed until the service is freed */
+    struct tls *manager_tls;
     struct loop_limits limits; /* of connections; fewer when the system allows fewer */
 
     /* Says which configuration this is, for people. Belongs to the caller, lives as long as the

@@ -15,6 +15,7 @@ enum { BACKLOG = 4096 };
 struct listener {
     uv_tcp_t tcp;
     struct loop *loop;
+    struct tls *tls;
     listener_accepted *accepted;
     void *user;
     union address bound;
@@ -30,7 +31,7 @@ static void on_connection(uv_stream_t *handle, int status)
                      l->loop->streams);
         return;
     }
-    struct stream *s = stream_accept(l->loop, handle);
+    struct stream *s = stream_accept(l->loop, handle, l->tls);
     if (s)
         l->accepted(l->user, s);
 }
@@ -84,11 +85,13 @@ void listener_stop(struct listener *l)
         uv_close((uv_handle_t *)&l->tcp, on_closed);
 }
 
-int listener_start(struct loop *loop, const char *ip, uint16_t port, listener_accepted *accepted,
-                   void *user, struct listener **ret, const char **ret_why)
+int listener_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+                   listener_accepted *accepted, void *user, struct listener **ret,
+                   const char **ret_why)
 {
     struct listener *l = xcalloc(1, sizeof(*l));
     l->loop = loop;
+    l->tls = tls;
     l->accepted = accepted;
     l->user = user;
     uv_tcp_init(&loop->uv, &l->tcp);

@@ -9,14 +9,17 @@
 struct listener;
 struct loop;
 struct stream;
+struct tls;
 
 /* A peer has connected. The callee must call stream_start. */
 typedef void listener_accepted(void *user, struct stream *stream);
 
-/* Binds and listens; port 0 picks a free one. Returns 0, or ERR_IO with *ret_why saying (in words
- * that need no freeing) what the system answered; then nothing is left behind. */
-int listener_start(struct loop *loop, const char *ip, uint16_t port, listener_accepted *accepted,
-                   void *user, struct listener **ret, const char **ret_why);
+/* Binds and listens; port 0 picks a free one. With tls, which the listener borrows (NULL = plain),
+ * its streams speak TLS. Returns 0, or ERR_IO with *ret_why saying (in words that need no freeing)
+ * what the system answered; then nothing is left behind. */
+int listener_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+                   listener_accepted *accepted, void *user, struct listener **ret,
+                   const char **ret_why);
 
 /* No more connections; the ones accepted stay. NULL is fine. */
 void listener_stop(struct listener *l);

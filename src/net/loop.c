@@ -30,8 +30,29 @@ static void on_before_poll(uv_prepare_t *handle)
     end_of_turn(handle->data);
 }
 
+static void on_hurry(uv_idle_t *handle)
+{
+    (void)handle;
+}
+
+static void shake_hands(struct loop *loop)
+{
+    struct link *n = list_first(&loop->shaking);
+    uint64_t until_ns = n ? uv_hrtime() + (uint64_t)LOOP_SHAKING_US * 1000 : 0;
+    while (n) {
+        stream_shake_hands(n);
+        n = list_first(&loop->shaking);
+        if (n && uv_hrtime() >= until_ns) {
+            uv_idle_start(&loop->hurry, on_hurry);
+            return;
+        }
+    }
+    uv_idle_stop(&loop->hurry);
+}
+
 static void on_after_poll(uv_check_t *handle)
 {
+    shake_hands(handle->data);
     end_of_turn(handle->data);
 }
 
@@ -50,6 +71,7 @@ void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct l
     list_init(&loop->dirty);
     list_init(&loop->resumed);
     list_init(&loop->finishing);
+    list_init(&loop->shaking);
     loop->read_buffer = xmalloc(LOOP_KEEP_MAX + LOOP_READ_SIZE);
 
     /* These fail only for want of descriptors or memory at the very start. */
@@ -58,6 +80,7 @@ void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct l
     uv_timer_init(&loop->uv, &loop->tick);
     uv_prepare_init(&loop->uv, &loop->before_poll);
     uv_check_init(&loop->uv, &loop->after_poll);
+    uv_idle_init(&loop->uv, &loop->hurry);
     loop->tick.data = loop->before_poll.data = loop->after_poll.data = loop;
     uv_timer_start(&loop->tick, on_tick, 0, LOOP_TICK_MS);
     uv_prepare_start(&loop->before_poll, on_before_poll);
@@ -69,6 +92,7 @@ void loop_done(struct loop *loop)
     uv_close((uv_handle_t *)&loop->tick, NULL);
     uv_close((uv_handle_t *)&loop->before_poll, NULL);
     uv_close((uv_handle_t *)&loop->after_poll, NULL);
+    uv_close((uv_handle_t *)&loop->hurry, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     int left = uv_loop_close(&loop->uv);
     assert(left == 0);
@@ -79,6 +103,7 @@ void loop_done(struct loop *loop)
     for (size_t i = 0; i < loop->n_spares; i++)
         buf_done(&loop->spares[i]);
     free(loop->read_buffer);
+    free(loop->sealed_buffer);
 }
 
 void loop_run(struct loop *loop)

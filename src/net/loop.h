@@ -6,7 +6,9 @@
  *
  * END OF TURN: input that was held back is handed on, the owner's turn hook runs, and every stream
  * with output is written once. So many frames in and many frames out cost two system calls.
- */
+ *
+ * A TLS handshake costs as much as a thousand frames. They wait in line after the poll and get
+ * LOOP_SHAKING_US of each turn, so that a storm of them leaves the others their turns. */
 #pragma once
 
 #include "base/buf.h"
@@ -24,6 +26,7 @@ enum {
     LOOP_KEEP_MAX = 16 * 1024 + 2, /* what a stream may leave of it: less than a whole frame */
     LOOP_SPARES = 256,
     LOOP_SPARE_MAX = 16 * 1024, /* larger output buffers are freed instead of kept */
+    LOOP_SHAKING_US = 1000,     /* of a turn for TLS handshakes; one is taken in any case */
 };
 
 struct loop_hooks {
@@ -47,12 +50,15 @@ struct loop {
     uv_timer_t tick;
     uv_prepare_t before_poll;
     uv_check_t after_poll;
+    uv_idle_t hurry; /* active while handshakes wait: the poll does not */
     size_t streams;
-    struct map by_address; /* address_key -> number of streams, as a pointer */
-    struct list dirty;     /* streams with output to write at the end of this turn */
-    struct list resumed;   /* streams that may be read again, perhaps with input held back */
-    struct list finishing; /* streams that close when flushed; the one to cut first is first */
-    uint8_t *read_buffer;  /* LOOP_KEEP_MAX + LOOP_READ_SIZE: shared, used during one read */
+    struct map by_address;  /* address_key -> number of streams, as a pointer */
+    struct list dirty;      /* streams with output to write at the end of this turn */
+    struct list resumed;    /* streams that may be read again, perhaps with input held back */
+    struct list finishing;  /* streams that close when flushed; the one to cut first is first */
+    struct list shaking;    /* streams with bytes of a TLS handshake, first come first served */
+    uint8_t *read_buffer;   /* LOOP_KEEP_MAX + LOOP_READ_SIZE: shared, used during one read */
+    uint8_t *sealed_buffer; /* the same for ciphertext; NULL until there is any */
     struct buf spares[LOOP_SPARES];
     size_t n_spares;
     uint64_t complained_ms; /* loop time of the last line about connections we could not take */

@@ -3,14 +3,15 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "net/loop.h"
+#include "net/tls_session.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/*   OPEN ──stream_finish──▶ FINISHING ──flushed and peer gone, error or late──▶ CLOSED
- *     └──────────────── stream_close, peer gone, error, does not read ────────────▶ */
+/*   OPEN ─stream_finish, TLS failed─▶ FINISHING ─flushed and peer gone, error or late─▶ CLOSED
+ *     └──────────────── stream_close, peer gone, error, does not read ────────────────────▶ */
 enum stream_state { STREAM_OPEN, STREAM_FINISHING, STREAM_CLOSED };
 
 /* Output the kernel did not take at once; there is at most one per stream. */
@@ -28,15 +29,19 @@ struct stream {
     void *user;
     enum stream_state state;
     bool paused;
-    bool counted;      /* among the loop's streams */
-    bool said_goodbye; /* our half is shut down */
+    bool counted;                /* among the loop's streams */
+    bool said_goodbye;           /* our half is shut down */
+    struct tls *tls;             /* NULL = plain */
+    struct tls_session *session; /* from a TLS peer's first bytes on */
     struct stream_limits limits;
-    struct buf in;  /* what the last read left; memory only when there is something */
-    struct buf out; /* for the end of the turn */
+    struct buf in;  /* what the last read left, or ciphertext while it waits to shake hands; memory
+                     * only when there is something */
+    struct buf out; /* for the end of the turn; plaintext */
     struct rest *rest;
     struct link dirty;
     struct link resumed;
     struct link finishing;
+    struct link shaking;
     uint64_t cut_at_ms; /* loop time, when finishing */
     const char *why;
     union address peer;
@@ -61,6 +66,7 @@ static void on_closed(uv_handle_t *handle)
     count_out(s);
     if (s->ops)
         s->ops->closed(s->user, s->why);
+    tls_session_free(s->session);
     buf_done(&s->in);
     buf_done(&s->out);
     free(s);
@@ -75,12 +81,24 @@ void stream_close(struct stream *s, const char *why)
     list_remove(&s->dirty);
     list_remove(&s->resumed);
     list_remove(&s->finishing);
+    list_remove(&s->shaking);
     uv_close((uv_handle_t *)&s->tcp, on_closed);
 }
 
 size_t stream_unsent(const struct stream *s)
 {
-    return s->out.len + (s->rest ? s->rest->len : 0);
+    size_t own = s->session ? tls_session_unsent(s->session) : 0;
+    return s->out.len + (s->rest ? s->rest->len : 0) + own;
+}
+
+bool stream_established(const struct stream *s)
+{
+    return !s->tls || (s->session && tls_session_established(s->session));
+}
+
+const char *stream_tls_error(const struct stream *s)
+{
+    return s->session ? tls_session_why(s->session) : NULL;
 }
 
 static void mark_dirty(struct stream *s)
@@ -137,9 +155,29 @@ static void keep_rest(struct stream *s, size_t taken)
     stream_close(s, uv_strerror(err));
 }
 
+/* Makes ciphertext of the output, with what the session itself has to say in front of it. What is
+ * sealed goes to the kernel or becomes the rest, so out holds plaintext again afterwards. */
+static void seal(struct stream *s)
+{
+    bool last = s->state == STREAM_FINISHING;
+    if (!last && s->out.len == 0 && tls_session_unsent(s->session) == 0)
+        return;
+    struct buf sealed = loop_take_spare(s->loop);
+    bool done = tls_session_seal(s->session, s->out.data, s->out.len, last, &sealed);
+    buf_clear(&s->out);
+    loop_give_spare(s->loop, &s->out);
+    s->out = sealed;
+    if (!done && !last)
+        stream_close(s, "TLS failed");
+}
+
 static void write_out(struct stream *s)
 {
-    if (s->out.len == 0 || s->rest)
+    if (s->rest)
+        return;
+    if (s->session)
+        seal(s);
+    if (s->out.len == 0 || s->state == STREAM_CLOSED)
         return;
     uv_buf_t bytes = uv_buf_init((char *)s->out.data, (unsigned)s->out.len);
     int n = uv_try_write((uv_stream_t *)&s->tcp, &bytes, 1);
@@ -165,18 +203,11 @@ void stream_write_now(struct link *in_dirty)
         say_goodbye(s);
 }
 
-void stream_send(struct stream *s, const void *data, size_t len)
+/* A turn may well produce more than the cap; only what the kernel refuses counts. */
+static void cut_off_if_not_reading(struct stream *s)
 {
-    if (s->state != STREAM_OPEN)
-        return;
-    if (!s->out.data)
-        s->out = loop_take_spare(s->loop);
-    buf_append(&s->out, data, len);
-    mark_dirty(s);
     if (stream_unsent(s) <= s->limits.output_cap)
         return;
-
-    /* A turn may well produce more than the cap; only what the kernel refuses counts. */
     write_out(s);
     if (s->state == STREAM_CLOSED || stream_unsent(s) <= s->limits.output_cap)
         return;
@@ -186,12 +217,38 @@ void stream_send(struct stream *s, const void *data, size_t len)
     stream_close(s, "does not read");
 }
 
+void stream_send(struct stream *s, const void *data, size_t len)
+{
+    if (s->state != STREAM_OPEN || !stream_established(s))
+        return;
+    if (!s->out.data)
+        s->out = loop_take_spare(s->loop);
+    buf_append(&s->out, data, len);
+    mark_dirty(s);
+    cut_off_if_not_reading(s);
+}
+
+/* Plaintext goes to the read buffer, behind what was left there: one whole record may have waited
+ * inside the session for its end. */
+static uv_buf_t room_for_sealed(struct stream *s)
+{
+    enum { MOST = LOOP_READ_SIZE - TLS_RECORD_MAX };
+    if (!s->loop->sealed_buffer)
+        s->loop->sealed_buffer = xmalloc(MOST);
+    size_t n = s->limits.input_max < MOST ? s->limits.input_max : MOST;
+    return uv_buf_init((char *)s->loop->sealed_buffer, (unsigned)n);
+}
+
 /* What is left of the last read goes in front of the new bytes, so that frames are whole in one
  * place and nothing else is ever copied. */
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 {
     (void)suggested;
     struct stream *s = handle->data;
+    if (s->tls) {
+        *ret = room_for_sealed(s);
+        return;
+    }
     assert(s->in.len <= LOOP_KEEP_MAX);
     uint8_t *to = s->loop->read_buffer;
     if (s->in.len > 0)
@@ -208,6 +265,50 @@ static void keep_input(struct stream *s, const uint8_t *data, size_t len)
         buf_done(&s->in);
 }
 
+/* len bytes are in the read buffer, what was left the last time in front of them. */
+static void hand_over(struct stream *s, size_t len)
+{
+    const uint8_t *data = s->loop->read_buffer;
+    size_t used = s->ops->input(s->user, data, len);
+    if (s->state == STREAM_OPEN)
+        keep_input(s, data + used, len - used);
+}
+
+static void finish(struct stream *s);
+
+static void open_sealed(struct stream *s, const uint8_t *sealed, size_t n)
+{
+    uint8_t *to = s->loop->read_buffer;
+    size_t kept = s->in.len;
+    assert(kept <= LOOP_KEEP_MAX && n <= LOOP_READ_SIZE - TLS_RECORD_MAX);
+    if (kept > 0)
+        memcpy(to, s->in.data, kept);
+    size_t len = 0;
+    enum tls_result r = tls_session_open(s->session, sealed, n, to + kept, &len);
+    if (tls_session_unsent(s->session) > 0)
+        mark_dirty(s);
+    if (len > 0 && s->paused) /* the handshake ended meanwhile, and bytes came with its end */
+        keep_input(s, to, kept + len);
+    else if (len > 0)
+        hand_over(s, kept + len);
+    if (s->state != STREAM_OPEN)
+        return;
+    if (r == TLS_ENDED)
+        stream_close(s, "peer closed");
+    else if (r == TLS_FAILED)
+        finish(s);
+    else
+        cut_off_if_not_reading(s);
+}
+
+/* Nothing more is read until the handshake has got its turn, so what waits is one read. */
+static void wait_to_shake_hands(struct stream *s, size_t n)
+{
+    buf_append(&s->in, s->loop->sealed_buffer, n);
+    uv_read_stop((uv_stream_t *)&s->tcp);
+    list_append(&s->loop->shaking, &s->shaking);
+}
+
 static void on_read(uv_stream_t *handle, ssize_t n, const uv_buf_t *unused)
 {
     (void)unused;
@@ -220,11 +321,12 @@ static void on_read(uv_stream_t *handle, ssize_t n, const uv_buf_t *unused)
     }
     if (s->state == STREAM_FINISHING)
         return;
-    const uint8_t *data = s->loop->read_buffer;
-    size_t len = s->in.len + (size_t)n;
-    size_t used = s->ops->input(s->user, data, len);
-    if (s->state == STREAM_OPEN)
-        keep_input(s, data + used, len - used);
+    if (!s->tls)
+        hand_over(s, s->in.len + (size_t)n);
+    else if (stream_established(s))
+        open_sealed(s, s->loop->sealed_buffer, (size_t)n);
+    else
+        wait_to_shake_hands(s, (size_t)n);
 }
 
 static void start_reading(struct stream *s)
@@ -255,6 +357,8 @@ void stream_hand_on(struct link *in_resumed)
 {
     struct stream *s = container_of(in_resumed, struct stream, resumed);
     list_remove(in_resumed);
+    if (link_in_list(&s->shaking))
+        return;
     if (s->in.len > 0) {
         size_t used = s->ops->input(s->user, s->in.data, s->in.len);
         if (s->state != STREAM_OPEN)
@@ -267,10 +371,23 @@ void stream_hand_on(struct link *in_resumed)
         start_reading(s);
 }
 
-void stream_finish(struct stream *s)
+/* Memory for the session is taken here, so that peers who say nothing do not cost it. */
+void stream_shake_hands(struct link *in_shaking)
 {
-    if (s->state != STREAM_OPEN)
-        return;
+    struct stream *s = container_of(in_shaking, struct stream, shaking);
+    list_remove(in_shaking);
+    if (!s->session)
+        s->session = tls_session_new(s->tls);
+    struct buf sealed = s->in;
+    s->in = (struct buf){0};
+    open_sealed(s, sealed.data, sealed.len);
+    buf_done(&sealed);
+    if (s->state == STREAM_OPEN && !s->paused)
+        start_reading(s);
+}
+
+static void finish(struct stream *s)
+{
     s->state = STREAM_FINISHING;
     s->cut_at_ms = uv_now(&s->loop->uv) + STREAM_FINISH_MS;
     list_remove(&s->resumed);
@@ -278,6 +395,16 @@ void stream_finish(struct stream *s)
     buf_clear(&s->in);
     mark_dirty(s);
     start_reading(s);
+}
+
+void stream_finish(struct stream *s)
+{
+    if (s->state != STREAM_OPEN)
+        return;
+    if (stream_established(s))
+        finish(s);
+    else
+        stream_close(s, "finished");
 }
 
 bool stream_cut_if_late(struct link *in_finishing)
@@ -330,10 +457,11 @@ static void count_in(struct stream *s)
     s->counted = true;
 }
 
-struct stream *stream_accept(struct loop *loop, uv_stream_t *listening)
+struct stream *stream_accept(struct loop *loop, uv_stream_t *listening, struct tls *tls)
 {
     struct stream *s = xcalloc(1, sizeof(*s));
     s->loop = loop;
+    s->tls = tls;
     uv_tcp_init(&loop->uv, &s->tcp);
     s->tcp.data = s;
     int peer_len = sizeof(s->peer);

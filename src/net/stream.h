@@ -1,7 +1,9 @@
-/* A stream: one accepted TCP connection. It collects output and writes it once per turn of the
- * loop, keeps what is left of the input between reads, and closes in one of two ways. It is owned
- * by the loop; whoever accepted it uses it until `closed` has been called.
- */
+/* A stream: one accepted TCP connection, plain or TLS. It collects output and writes it once per
+ * turn of the loop, keeps what is left of the input between reads, and closes in one of two ways.
+ * It is owned by the loop; whoever accepted it uses it until `closed` has been called.
+ *
+ * With TLS the same holds for the plaintext: a turn's output is sealed in one go. A peer that fails
+ * in the handshake is told so with an alert and closed like one that finishes. */
 #pragma once
 
 #include "base/list.h"
@@ -13,6 +15,7 @@
 
 struct loop;
 struct stream;
+struct tls;
 struct uv_stream_s;
 
 enum { STREAM_FINISH_MS = 1000 }; /* a stream that is to close when flushed has this long */
@@ -28,13 +31,13 @@ struct stream_ops {
 };
 
 /* Takes the connection waiting on a listening handle. NULL when it cannot be had or is over a cap;
- * then it has been dealt with and logged. stream_start must follow. */
-struct stream *stream_accept(struct loop *loop, struct uv_stream_s *listening);
+ * then it has been dealt with and logged. stream_start must follow. tls NULL = plain. */
+struct stream *stream_accept(struct loop *loop, struct uv_stream_s *listening, struct tls *tls);
 
 /* What a peer can make us hold. A peer that leaves more than output_cap bytes to us that the kernel
  * will not take does not read: it is cut off, with one line in the log. */
 struct stream_limits {
-    size_t input_max; /* of one read; up to LOOP_READ_SIZE */
+    size_t input_max; /* of one read; up to LOOP_READ_SIZE; TLS may hold one record more */
     size_t output_cap;
 };
 
@@ -44,8 +47,15 @@ void stream_start(struct stream *s, const struct stream_ops *ops, void *user,
 
 void stream_set_limits(struct stream *s, const struct stream_limits *limits);
 
-/* Queues output; it leaves at the end of the loop's turn. Ignored once the stream is closing. */
+/* Queues output; it leaves at the end of the loop's turn. Ignored once the stream is closing, and
+ * before it can be spoken on. */
 void stream_send(struct stream *s, const void *data, size_t len);
+
+/* The peer can be spoken to: at once when plain, after the handshake with TLS. */
+bool stream_established(const struct stream *s);
+
+/* Why TLS with this peer failed, a sentence without a full stop; NULL when it did not. */
+const char *stream_tls_error(const struct stream *s);
 
 /* Bytes queued that the kernel has not taken. */
 size_t stream_unsent(const struct stream *s);
@@ -70,3 +80,4 @@ const char *stream_peer(const struct stream *s, char dst[ADDRESS_MAX]);
 void stream_write_now(struct link *in_dirty);
 void stream_hand_on(struct link *in_resumed);
 bool stream_cut_if_late(struct link *in_finishing);
+void stream_shake_hands(struct link *in_shaking);

@@ -98,8 +98,8 @@ static int setup(void **state)
                                   w->doors.monotonic_ms, &w->pipeline),
                      0);
     w->doors.pipeline = w->pipeline;
-    assert_int_equal(doors_open(&w->doors, &chat_server_port, "127.0.0.1", 0, &why), 0);
-    assert_int_equal(doors_open(&w->doors, &chat_manager_port, "127.0.0.1", 0, &why), 0);
+    assert_int_equal(doors_open(&w->doors, &chat_server_port, "127.0.0.1", 0, NULL, &why), 0);
+    assert_int_equal(doors_open(&w->doors, &chat_manager_port, "127.0.0.1", 0, NULL, &why), 0);
     *state = w;
     return 0;
 }
