@@ -105,6 +105,33 @@ static const char *check_seat(struct core *core, struct seat *seat)
     return NULL;
 }
 
+/* The sums that are kept up must be those one gets by counting. */
+static const char *check_fleet(struct core *core, struct fleet *fleet)
+{
+    struct group counted[REGION_CODES] = {0};
+    size_t at = 0;
+    for (struct server *server = NULL; (server = map_next(&core->servers, &at));) {
+        if (server->fleet == fleet && server->grouped)
+            group_count(&counted[server->row.region], &server->share, 1);
+        if (server->grouped && (server->share.load != server_load(server) ||
+                                server->share.status != (int8_t)server_status(server) ||
+                                server->share.open != server->open))
+            return broken(core, "server %d is summed up as it was, not as it is",
+                          (int)server->row.id);
+    }
+    for (int code = 0; code < REGION_CODES; code++) {
+        const struct group *kept = &fleet->groups[code];
+        const struct group *is = &counted[code];
+        if (kept->slots_used != is->slots_used || kept->slots_total != is->slots_total ||
+            kept->open != is->open || kept->connected != is->connected ||
+            kept->ratio_ppm != is->ratio_ppm || kept->ratio_square != is->ratio_square ||
+            kept->cpu_centi != is->cpu_centi || kept->memory_centi != is->memory_centi)
+            return broken(core, "the sums of fleet %s in region %d are wrong", fleet->row.name,
+                          code);
+    }
+    return NULL;
+}
+
 #define CHECK_ALL(map_, type_, check_)                                                             \
     do {                                                                                           \
         size_t at_ = 0;                                                                            \
@@ -122,5 +149,6 @@ const char *core_check(struct core *core)
     CHECK_ALL(&core->servers, server, check_server);
     CHECK_ALL(&core->tickets, ticket, check_ticket);
     CHECK_ALL(&core->seats, seat, check_seat);
+    CHECK_ALL(&core->fleets, fleet, check_fleet);
     return NULL;
 }
