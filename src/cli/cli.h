@@ -34,6 +34,9 @@ int allocate_run(int argc, char **argv);
 int dump_run(int argc, char **argv);
 int sim_run(int argc, char **argv);
 int dev_run(int argc, char **argv);
+int bench_allocate_run(int argc, char **argv);
+int bench_single_run(int argc, char **argv);
+int bench_echo_run(int argc, char **argv);
 
 /* Usage texts, beside the code that keeps them true. */
 extern const char serve_usage[];
@@ -42,3 +45,8 @@ extern const char allocate_usage[];
 extern const char dump_usage[];
 extern const char sim_usage[];
 extern const char dev_usage[];
+
+/* Options, where help is made of them. */
+extern const struct arg bench_allocate_options[];
+extern const struct arg bench_single_options[];
+extern const struct arg bench_echo_options[];

@@ -38,6 +38,32 @@ static const struct command commands[] = {
      .run = sim_run,
      .summary = "run the core in a simulated world and check its promises",
      .usage = sim_usage},
+    {.name = "bench allocate",
+     .group = GROUP_TOOLS,
+     .run = bench_allocate_run,
+     .summary = "measure durable allocations per second beside two bare echo hops",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Starts Muster, game servers that acknowledge at once and chat servers that always have\n"
+         "requests under way; says how many are answered, how fast, and at what processor time.\n",
+     .options = bench_allocate_options,
+     .example = "muster bench allocate --json\n"},
+    {.name = "bench single",
+     .group = GROUP_TOOLS,
+     .run = bench_single_run,
+     .summary = "measure one allocation at a time beside its bare steps",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "How long an allocation takes when nothing else is under way, and what two writes to the\n"
+         "disk and two round trips take without Muster.\n",
+     .options = bench_single_options},
+    {.name = "bench echo",
+     .group = GROUP_TOOLS,
+     .run = bench_echo_run,
+     .summary = "measure two bare echo hops: what the network alone costs",
+     .synopsis = "[OPTIONS]",
+     .about = "Two processes that only pass frames of the sizes an allocation has.\n",
+     .options = bench_echo_options},
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
