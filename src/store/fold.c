@@ -198,6 +198,8 @@ static void *fold_run(void *arg)
 int fold_start(struct fold *f)
 {
     f->started = pthread_create(&f->thread, NULL, fold_run, f) == 0;
+    if (f->started)
+        (void)pthread_setname_np(f->thread, "fold");
     return f->started ? 0 : ERR_NO_MEMORY;
 }
 

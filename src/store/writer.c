@@ -71,6 +71,7 @@ struct writer *writer_start(struct store *store, void (*notify)(void *user), voi
     pthread_cond_init(&w->changed, NULL);
     int err = pthread_create(&w->thread, NULL, writer_run, w);
     assert(err == 0);
+    (void)pthread_setname_np(w->thread, "commit");
     return w;
 }
 
