@@ -29,6 +29,7 @@ enum {
     FEED_BYTES = STORE_HISTORY_BYTES, /* what the ring may hold: what a restart gives back */
     FEED_COMMENT_MS = 15000,          /* a sign of life when there is nothing else to say */
     FEED_LOAD_MS = 1000,
+    FEED_WAKE_MS = 20,
 };
 
 struct feed;
@@ -54,24 +55,23 @@ void feed_release(struct feed *f, const struct effect *effects, size_t n);
  * into the pipeline. */
 void feed_tick(struct feed *f, int64_t monotonic_ms, int64_t wall_ms);
 
-/* The end of a turn: wakes the readers for whom there is something. */
-void feed_turn(struct feed *f);
+/* The end of a turn: wakes the readers for whom there is something, each at most every
+ * FEED_WAKE_MS, so that many small batches become few writes. */
+void feed_turn(struct feed *f, int64_t monotonic_ms);
 
 /* From now on every pull says that the stream is over. */
 void feed_stop(struct feed *f);
 
 /* ── readers ───────────────────────────────────────────────────────────────────────────────── */
 
-/* A set of kinds, from "ticket,server,note"; NULL or "" = all. False when a word is unknown, and
- * then *ret_word (of *ret_len bytes, in text) is that word. */
+/* The words for ?kinds=, closed by NULL: fleet chat_server server session seat ticket token audit
+ * note load. */
+extern const char *const feed_kind_words[];
+
+/* A set of kinds: one bit for each word. 0 for a word that is none. */
 typedef uint32_t feed_kinds;
-bool feed_kinds_parse(const char *text, feed_kinds *ret, struct str *ret_word);
-
-/* The kinds that show what only an administrator may see: token, audit. */
-feed_kinds feed_kinds_of_administrators(void);
-
-/* Every word feed_kinds_parse knows, with commas: for messages and the API's description. */
-const char *feed_kinds_words(void);
+feed_kinds feed_kind(struct str word);
+#define FEED_ALL_KINDS UINT32_MAX
 
 struct feed_ask {
     feed_kinds kinds;
@@ -89,7 +89,6 @@ void feed_close(struct feed_reader *r); /* NULL is fine */
  * until he is woken. False when the stream is over. */
 bool feed_pull(struct feed_reader *r, struct buf *out, size_t max);
 
-/* The fields of the answer's head: content type and what keeps it from being cached. */
 #define FEED_CONTENT_TYPE "text/event-stream"
 
 struct feed_figures {
