@@ -1,0 +1,123 @@
+#include "net/uri.h"
+
+#include "lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "path|key=value|…" */
+static void reads(const char *target, const char *expected)
+{
+    struct uri u;
+    char text[512];
+    assert_true(uri_parse(target, &u));
+    int n = snprintf(text, sizeof(text), "%s", uri_path(&u));
+    size_t at = 0;
+    const char *key = NULL;
+    const char *value = NULL;
+    while (uri_next(&u, &at, &key, &value))
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "|%s=%s", key, value);
+    assert_string_equal(text, expected);
+    uri_done(&u);
+    assert_string_equal(uri_path(&u), "");
+}
+
+static void refuses(const char *target)
+{
+    struct uri u;
+    size_t at = 0;
+    const char *key = NULL;
+    const char *value = NULL;
+    if (uri_parse(target, &u))
+        fail_msg("%s was taken", target);
+    assert_string_equal(uri_path(&u), "");
+    assert_false(uri_next(&u, &at, &key, &value));
+    uri_done(&u);
+}
+
+static void paths_are_decoded(void **state)
+{
+    (void)state;
+    reads("/", "/");
+    reads("/v1/servers", "/v1/servers");
+    reads("/a%20b%2Fc%2fd+e", "/a b/c/d+e");
+    reads("/%C3%A5%FF", "/\xC3\xA5\xFF");
+    reads("/%2525", "/%25");
+    reads("*", "*");
+    reads("", "/");
+}
+
+static void queries_are_arguments_in_order(void **state)
+{
+    (void)state;
+    reads("/p?a=1&b=2&a=3", "/p|a=1|b=2|a=3");
+    reads("/p?", "/p");
+    reads("/p?&&", "/p");
+    reads("/p?key", "/p|key=");
+    reads("/p?key&last", "/p|key=|last=");
+    reads("/p?key=", "/p|key=");
+    reads("/p?=value", "/p|=value");
+    reads("/p?a=b=c&d=?/", "/p|a=b=c|d=?/");
+    reads("/p?a+b=c+d&e%3Df=%26%2B%25", "/p|a b=c d|e=f=&+%");
+    reads("?a=1", "/|a=1");
+}
+
+static void who_names_the_authority_means_the_same(void **state)
+{
+    (void)state;
+    reads("http://example.org:9508/a?b=c", "/a|b=c");
+    reads("HTTPS://example.org", "/");
+    reads("https://example.org?b=c", "/|b=c");
+    reads("http:/a", "http:/a");
+}
+
+static void broken_escapes_and_nul_are_refused(void **state)
+{
+    (void)state;
+    refuses("/%");
+    refuses("/%2");
+    refuses("/%zz");
+    refuses("/%2z");
+    refuses("/%z2");
+    refuses("/% 1");
+    refuses("/%-1");
+    refuses("/a%00b");
+    refuses("/p?a=%0");
+    refuses("/p?a=%00");
+    refuses("/p?%00");
+    refuses("/p?%4=1");
+    refuses("/p?a=1&b%");
+}
+
+/* Any bytes escaped one by one come back. */
+static void what_was_escaped_comes_back(void **state)
+{
+    (void)state;
+    struct dice dice = {4711};
+    for (int round = 0; round < 2000; round++) {
+        char plain[32] = "/";
+        char target[200] = "/";
+        size_t n = 1 + dice_below(&dice, 30);
+        for (size_t i = 1; i < n; i++) {
+            plain[i] = (char)(1 + dice_below(&dice, 255));
+            snprintf(target + strlen(target), 4, "%%%02x", (unsigned char)plain[i]);
+        }
+        struct uri u;
+        assert_true(uri_parse(target, &u));
+        assert_string_equal(uri_path(&u), plain);
+        uri_done(&u);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_decoded),
+        cmocka_unit_test(queries_are_arguments_in_order),
+        cmocka_unit_test(who_names_the_authority_means_the_same),
+        cmocka_unit_test(broken_escapes_and_nul_are_refused),
+        cmocka_unit_test(what_was_escaped_comes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
