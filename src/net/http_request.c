@@ -10,7 +10,7 @@
 
 enum {
     DRAIN_MAX = 1024 * 1024, /* of a body that is too large is read, so that the answer arrives */
-    ANSWER_BYTES_PER_MS = 4, /* a client must read that fast, beyond limits.idle_ms */
+    ANSWER_BYTES_PER_MS = 32, /* a client must read that fast, beyond limits.idle_ms */
     STREAM_BLOCK = 4096,
 };
 

@@ -1,5 +1,6 @@
 #include "net/http.h"
 
+#include "base/err.h"
 #include "lib/loop.h"
 
 #include <errno.h>
@@ -23,20 +24,23 @@ struct world {
     int done;
     struct buf feed; /* what /stream sends next */
     bool feed_ends;
-    int pulls;
-    int64_t ticks_ms; /* pretended on top of the clock */
+    int64_t pretended_ms; /* on top of the clock */
+    int ticks;
+    int turns;
 };
 
-static void nothing(void *user)
+static void on_turn(void *user)
 {
-    (void)user;
+    struct world *w = user;
+    w->turns++;
 }
 
 static void on_tick(void *user)
 {
     struct world *w = user;
+    w->ticks++;
     if (w->server)
-        http_server_tick(w->server, clock_monotonic_ms() + w->ticks_ms);
+        http_server_tick(w->server, clock_monotonic_ms() + w->pretended_ms);
 }
 
 static bool print_argument(void *user, const char *key, const char *value)
@@ -80,7 +84,6 @@ static bool pull_feed(void *user, struct http_request *r, struct buf *out, size_
     (void)r;
     struct world *w = user;
     size_t n = w->feed.len < max ? w->feed.len : max;
-    w->pulls++;
     buf_append(out, w->feed.data, n);
     buf_consume(&w->feed, n);
     return !(w->feed_ends && w->feed.len == 0);
@@ -131,8 +134,10 @@ static uint16_t port_of(const struct http_server *s)
     return (uint16_t)atoi(strrchr(text, ':') + 1);
 }
 
+/* With w->limits. */
 static void world_start(struct world *w, const char *ip)
 {
+    http_server_stop(w->server);
     const struct http_ops ops = {on_request, on_done, w};
     const char *why = NULL;
     assert_int_equal(http_server_start(&w->loop, ip, 0, NULL, &w->limits, &ops, &w->server, &why),
@@ -143,7 +148,7 @@ static void world_start(struct world *w, const char *ip)
 static int world_new(void **state)
 {
     struct world *w = xcalloc(1, sizeof(*w));
-    const struct loop_hooks hooks = {.turn = nothing, .tick = on_tick, .user = w};
+    const struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w};
     const struct loop_limits limits = {.streams = 10, .streams_per_address = 10};
     loop_init(&w->loop, &hooks, &limits);
     w->limits = (struct http_limits){.connections = 100,
@@ -197,20 +202,27 @@ static void client_read(struct client *c)
     uv_poll_start(&c->ready, UV_READABLE, on_readable);
 }
 
-static struct client *client_new(struct world *w)
+/* Around a connected socket, which it owns. */
+static struct client *client_of(struct world *w, int fd)
 {
     struct client *c = xcalloc(1, sizeof(*c));
-    union address to;
-    assert_true(address_parse("127.0.0.1", w->port, &to));
-    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(c->fd >= 0);
     int on = 1;
+    c->fd = fd;
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    assert_int_equal(connect(c->fd, &to.any, sizeof(to.v4)), 0);
     uv_poll_init(&w->loop.uv, &c->ready, c->fd);
     c->ready.data = c;
     client_read(c);
     return c;
+}
+
+static struct client *client_new(struct world *w)
+{
+    union address to;
+    assert_true(address_parse("127.0.0.1", w->port, &to));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, &to.any, sizeof(to.v4)), 0);
+    return client_of(w, fd);
 }
 
 static void on_client_closed(uv_handle_t *handle)
@@ -258,6 +270,24 @@ static void asks(struct world *w, struct client *c, const char *request, const c
         buf_append(&c->got, "", 1);
         fail_msg("\"%s\" is not in \"%s\"", answer, c->got.data);
     }
+}
+
+/* The server's clock goes on by at most a second for each tick. */
+static void pass(struct world *w, int64_t ms)
+{
+    for (; ms > 0; ms -= 500) {
+        w->pretended_ms += 500;
+        on_tick(w);
+    }
+}
+
+/* How often the loop turns while it has nothing to do but tick. */
+static int turns_in_5_ticks(struct world *w)
+{
+    int ticks = w->ticks;
+    int turns = w->turns;
+    RUN_UNTIL(w, w->ticks >= ticks + 5);
+    return w->turns - turns;
 }
 
 static struct http_figures figures(struct world *w)
@@ -382,6 +412,515 @@ static void a_stream_sends_what_there_is_and_sleeps(void **state)
     client_free(c);
 }
 
+static void a_sleeping_stream_is_left_alone(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, client_has(c, "text/event-stream"));
+    pass(w, 100000);
+    assert_true(turns_in_5_ticks(w) < 50);
+    assert_false(c->ended);
+    feed(w, "still there");
+    RUN_UNTIL(w, client_has(c, "still there"));
+    client_free(c);
+}
+
+static void a_stream_carries_more_than_any_buffer(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    size_t n = 3 << 20;
+    memset(buf_extend(&w->feed, n), 'x', n);
+    w->feed_ends = true;
+    client_say(c, "GET /stream HTTP/1.0\r\n\r\n"); /* without chunks, so that they can be counted */
+    RUN_UNTIL(w, c->ended);
+    const uint8_t *body = memmem(c->got.data, c->got.len, "\r\n\r\n", 4);
+    assert_non_null(body);
+    assert_int_equal(c->got.data + c->got.len - (body + 4), n);
+    client_free(c);
+}
+
+static void a_stream_whose_client_is_gone_ends_when_woken(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, client_has(c, "text/event-stream"));
+    client_free(c);
+    assert_true(turns_in_5_ticks(w) < 50);
+    assert_int_equal(w->done, 0);
+    feed(w, ": anybody?\n"); /* which the client's system refuses */
+    RUN_UNTIL(w, w->feed.len == 0 && turns_in_5_ticks(w) < 50);
+    feed(w, ": nobody\n");
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(figures(w).connections, 0);
+}
+
+static void a_stream_that_is_not_read_is_cut(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, client_has(c, "text/event-stream"));
+    uv_poll_stop(&c->ready);
+    size_t n = 32 << 20;
+    memset(buf_extend(&w->feed, n), 'x', n);
+    http_wake(w->kept[0]);
+    assert_true(turns_in_5_ticks(w) < 1000);
+    assert_true(w->feed.len > 0);
+    assert_true(figures(w).answer_bytes < 64 * 1024);
+    pass(w, w->limits.idle_ms + 1000);
+    RUN_UNTIL(w, w->done == 1);
+    client_free(c);
+}
+
+/* ── targets ───────────────────────────────────────────────────────────────────────────────── */
+
+static void a_broken_target_is_refused_without_asking(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    asks(w, c, "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", "\"invalid_request\"");
+    assert_true(client_has(c, "HTTP/1.1 400 "));
+    assert_true(client_has(c, "Content-Type: application/json\r\n"));
+    asks(w, c, "POST /?a=%g HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", "invalid_request");
+    assert_int_equal(w->asked, 0);
+    asks(w, c, "GET /%61?%62=%63+d&stop=1&e=2 HTTP/1.1\r\nHost: h\r\n\r\n",
+         "GET /a b=c d;stop=1; []");
+    client_free(c);
+}
+
+/* What libmicrohttpd refuses itself never reaches us, and ends the connection. */
+static void a_malformed_head_is_refused_and_the_connection_ends(void **state)
+{
+    static const char *const heads[] = {
+        "nonsense\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n", /* no host */
+        "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        "GET / HTTP/9.9\r\nHost: h\r\n\r\n",
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        struct client *c = client_new(w);
+        client_say(c, heads[i]);
+        RUN_UNTIL(w, c->ended);
+        if (client_has(c, "200 OK"))
+            fail_msg("answered: %s", heads[i]);
+        client_free(c);
+    }
+    assert_int_equal(w->asked, 0);
+    RUN_UNTIL(w, figures(w).connections == 0);
+}
+
+static void a_head_without_end_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET / HTTP/1.1\r\nHost: h\r\n");
+    for (int i = 0; i < 200; i++)
+        client_say(c, "X-More-And-More-And-More: and more and more and more and more and more and "
+                      "more and more and more\r\n");
+    RUN_UNTIL(w, client_has(c, "HTTP/1.1 431 "));
+    RUN_UNTIL(w, c->ended);
+    assert_int_equal(w->asked, 0);
+    client_free(c);
+}
+
+/* ── time ──────────────────────────────────────────────────────────────────────────────────── */
+
+static void a_head_that_drips_is_cut(void **state)
+{
+    struct world *w = *state;
+    struct client *drips = client_new(w);
+    struct client *silent = client_new(w);
+    client_say(drips, "GET / HTTP/1.1\r\n");
+    RUN_UNTIL(w, figures(w).connections == 2);
+    for (int i = 0; i < 8; i++) {
+        client_say(drips, "A: b\r\n");
+        pass(w, 500);
+        uv_run(&w->loop.uv, UV_RUN_ONCE);
+    }
+    assert_false(drips->ended);
+    pass(w, 2000);
+    RUN_UNTIL(w, drips->ended && silent->ended);
+    assert_int_equal(drips->got.len + silent->got.len, 0);
+    RUN_UNTIL(w, figures(w).connections == 0);
+    client_free(drips);
+    client_free(silent);
+}
+
+static void a_connection_between_requests_is_kept_for_a_while(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    asks(w, c, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /1");
+    pass(w, 15000);
+    asks(w, c, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /2");
+    client_say(c, "GET /3 HTTP");
+    RUN_UNTIL(w, w->done == 2);
+    pass(w, 15000);
+    assert_true(turns_in_5_ticks(w) < 50);
+    assert_false(c->ended);
+    pass(w, 6000);
+    RUN_UNTIL(w, c->ended);
+    client_free(c);
+}
+
+static void a_body_that_drips_is_cut(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n");
+    for (int i = 0; i < 39; i++) {
+        client_say(c, "x");
+        uv_run(&w->loop.uv, UV_RUN_ONCE);
+        pass(w, 500);
+    }
+    assert_false(c->ended);
+    pass(w, 2000);
+    RUN_UNTIL(w, c->ended);
+    assert_int_equal(w->asked, 0);
+    client_free(c);
+}
+
+static void a_request_nobody_answers_gets_503(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    pass(w, 9000);
+    assert_true(turns_in_5_ticks(w) < 50);
+    assert_int_equal(c->got.len, 0);
+    pass(w, 2000);
+    answer_text(w->kept[0], 200, "too late"); /* ours is on its way */
+    http_stream(w->kept[0], "text/plain", pull_feed, NULL);
+    http_wake(w->kept[0]);
+    RUN_UNTIL(w,
+              client_has(c, "{\"error\":{\"code\":\"internal\",\"message\":\"Internal error\"}}"));
+    assert_true(client_has(c, "HTTP/1.1 503 "));
+    RUN_UNTIL(w, w->done == 1);
+    asks(w, c, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /1");
+    client_free(c);
+}
+
+static void a_client_that_vanished_is_found_by_the_deadline(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    client_free(c);
+    assert_true(turns_in_5_ticks(w) < 50);
+    pass(w, 11000);
+    RUN_UNTIL(w, w->done == 1);
+    RUN_UNTIL(w, figures(w).connections == 0);
+}
+
+static void an_answer_to_a_client_that_is_gone_is_dropped(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    client_free(c);
+    RUN_UNTIL(w, w->ticks >= 2);
+    answer_text(w->kept[0], 200, "nobody reads this");
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(figures(w).answer_bytes, 0);
+}
+
+/* Ticks that stayed away are our absence, not the clients'. */
+static void time_stands_while_we_are_stopped(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    asks(w, c, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /1");
+    w->pretended_ms += 3600 * 1000;
+    on_tick(w);
+    asks(w, c, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /2");
+    client_free(c);
+}
+
+/* ── size ──────────────────────────────────────────────────────────────────────────────────── */
+
+static void what_a_client_does_not_read_is_counted(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    uv_poll_stop(&c->ready);
+    client_say(c, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->asked == 1);
+    assert_int_equal(figures(w).answer_bytes, 8 << 20);
+    assert_true(turns_in_5_ticks(w) < 200);
+    assert_int_equal(w->done, 0);
+    client_read(c);
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(figures(w).answer_bytes, 0);
+    RUN_UNTIL(w, c->got.len > 8 << 20);
+    client_free(c);
+}
+
+static void an_answer_that_is_not_read_is_cut(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    uv_poll_stop(&c->ready);
+    client_say(c, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->asked == 1);
+    pass(w, w->limits.idle_ms); /* so long an answer may take longer */
+    assert_true(turns_in_5_ticks(w) < 200);
+    assert_int_equal(w->done, 0);
+    pass(w, (8 << 20) / 32 + 1000);
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(figures(w).answer_bytes, 0);
+    client_free(c);
+}
+
+static void say_x(struct client *c, int n)
+{
+    while (n-- > 0)
+        client_say(c, "x");
+}
+
+static void a_body_that_is_too_large_is_told(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
+    say_x(c, 1000);
+    RUN_UNTIL(w, client_has(c, "POST /1  [xxxx"));
+    buf_clear(&c->got);
+
+    client_say(c, "POST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n");
+    say_x(c, 1001);
+    RUN_UNTIL(w, client_has(c, "too large"));
+    assert_true(client_has(c, "HTTP/1.1 413 "));
+    buf_clear(&c->got);
+
+    client_say(c, "POST /3 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 101; i++)
+        client_say(c, "a\r\n0123456789\r\n");
+    client_say(c, "0\r\n\r\n");
+    RUN_UNTIL(w, client_has(c, "too large"));
+    asks(w, c, "GET /4 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /4");
+    client_free(c);
+}
+
+static void who_announces_far_too_much_need_not_send_it(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5000000\r\n"
+                  "Expect: 100-continue\r\n\r\n");
+    RUN_UNTIL(w, client_has(c, "too large"));
+    assert_false(client_has(c, "100 Continue"));
+    RUN_UNTIL(w, c->ended);
+    client_free(c);
+
+    c = client_new(w);
+    client_say(c, "POST /later HTTP/1.1\r\nHost: h\r\nContent-Length: 5000000\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    assert_true(http_too_large(w->kept[0]));
+    assert_true(turns_in_5_ticks(w) < 50);
+    answer_text(w->kept[0], 413, "no");
+    RUN_UNTIL(w, client_has(c, "HTTP/1.1 413 ") && c->ended);
+    client_free(c);
+}
+
+static void a_body_without_end_is_cut(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    char chunk[0x1000 + 9];
+    memset(chunk, 'x', sizeof(chunk));
+    memcpy(chunk, "1000\r\n", 6);
+    memcpy(chunk + sizeof(chunk) - 3, "\r\n", 3);
+    size_t sent = 0;
+    while (!c->ended) {
+        ssize_t n =
+            send(c->fd, chunk + sent % (sizeof(chunk) - 1),
+                 sizeof(chunk) - 1 - sent % (sizeof(chunk) - 1), MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent += n > 0 ? (size_t)n : 0;
+        uv_run(&w->loop.uv, UV_RUN_NOWAIT);
+        assert_true(sent < 64 << 20);
+    }
+    assert_true(sent > 1 << 20);
+    assert_int_equal(w->asked, 0);
+    client_free(c);
+}
+
+/* ── connections ───────────────────────────────────────────────────────────────────────────── */
+
+static void one_connection_too_many_is_closed(struct world *w)
+{
+    world_start(w, "127.0.0.1");
+    struct client *a = client_new(w);
+    struct client *b = client_new(w);
+    asks(w, a, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a");
+    asks(w, b, "GET /b HTTP/1.1\r\nHost: h\r\n\r\n", "GET /b");
+    struct client *c = client_new(w);
+    RUN_UNTIL(w, c->ended);
+    assert_int_equal(figures(w).connections, 2);
+    client_free(c);
+    client_free(a);
+    RUN_UNTIL(w, figures(w).connections == 1);
+    c = client_new(w);
+    asks(w, c, "GET /c HTTP/1.1\r\nHost: h\r\n\r\n", "GET /c");
+    client_free(b);
+    client_free(c);
+}
+
+static void connections_have_a_limit(void **state)
+{
+    struct world *w = *state;
+    w->limits.connections = 2;
+    one_connection_too_many_is_closed(w);
+}
+
+static void connections_of_an_address_have_a_limit(void **state)
+{
+    struct world *w = *state;
+    w->limits.connections_per_address = 2;
+    one_connection_too_many_is_closed(w);
+}
+
+static void without_descriptors_clients_wait_and_nothing_spins(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    int lowest_free = dup(0);
+    close(lowest_free);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none_left = {(rlim_t)lowest_free, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+    client_say(c, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    int turns = turns_in_5_ticks(w);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(turns < 50);
+    assert_int_equal(w->asked, 0);
+    RUN_UNTIL(w, client_has(c, "GET /1"));
+    client_free(c);
+}
+
+static void many_clients_at_once(void **state)
+{
+    enum { N = 50 };
+    struct world *w = *state;
+    struct client *c[N];
+    for (int i = 0; i < N; i++) {
+        c[i] = client_new(w);
+        client_say(c[i], i % 2 ? "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"
+                               : "GET /now HTTP/1.1\r\nHost: h\r\n\r\n");
+    }
+    RUN_UNTIL(w, w->n_kept == N / 2);
+    for (int i = 0; i < N / 2; i++)
+        answer_text(w->kept[i], 200, "GET /now");
+    for (int i = 0; i < N; i++) {
+        RUN_UNTIL(w, client_has(c[i], "GET /now"));
+        client_free(c[i]);
+    }
+    RUN_UNTIL(w, w->done == N);
+}
+
+/* ── the server ────────────────────────────────────────────────────────────────────────────── */
+
+static void quiesced_it_answers_but_accepts_nobody(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    http_server_quiesce(w->server);
+    http_server_quiesce(w->server);
+    union address to;
+    assert_true(address_parse("127.0.0.1", w->port, &to));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, &to.any, sizeof(to.v4)), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(fd);
+    answer_text(w->kept[0], 200, "the last words");
+    RUN_UNTIL(w, client_has(c, "the last words"));
+    client_free(c);
+}
+
+static void stopping_ends_every_request(void **state)
+{
+    static const char *const requests[] = {
+        "GET / HT",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf",
+        "GET /later HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /later HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /big HTTP/1.1\r\nHost: h\r\n\r\n",
+        "",
+    };
+    enum { N = sizeof(requests) / sizeof(requests[0]) };
+    struct world *w = *state;
+    struct client *c[N];
+    for (int i = 0; i < N; i++) {
+        c[i] = client_new(w);
+        client_say(c[i], requests[i]);
+        if (strstr(requests[i], "/big"))
+            uv_poll_stop(&c[i]->ready);
+    }
+    RUN_UNTIL(w, w->asked == 4);
+    answer_text(w->kept[0], 200, "given but not sent");
+    http_server_stop(w->server);
+    w->server = NULL;
+    assert_int_equal(w->done, 4);
+    for (int i = 0; i < N; i++) {
+        client_read(c[i]);
+        RUN_UNTIL(w, c[i]->ended);
+        client_free(c[i]);
+    }
+}
+
+static void an_address_that_cannot_be_had_is_told(void **state)
+{
+    struct world *w = *state;
+    const struct http_ops ops = {on_request, on_done, w};
+    struct http_server *s = NULL;
+    const char *why = NULL;
+    int err = http_server_start(&w->loop, "127.0.0.1", w->port, NULL, &w->limits, &ops, &s, &why);
+    assert_int_equal(err, ERR_IO);
+    assert_string_equal(why, "address already in use");
+    err = http_server_start(&w->loop, "localhost", 0, NULL, &w->limits, &ops, &s, &why);
+    assert_int_equal(err, ERR_IO);
+    assert_string_equal(why, "not an IP address");
+    assert_null(s);
+    http_server_stop(NULL);
+}
+
+static void ipv6_has_its_own_spelling(void **state)
+{
+    struct world *w = *state;
+    world_start(w, "::1");
+    char text[ADDRESS_MAX];
+    assert_non_null(strstr(http_server_address(w->server, text), "[::1]:"));
+    union address to;
+    assert_true(address_parse("::1", w->port, &to));
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, &to.any, sizeof(to.v6)), 0);
+    struct client *c = client_of(w, fd);
+    asks(w, c, "GET /6 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /6  [] ::1");
+    client_free(c);
+
+    /* Who comes to an IPv6 socket over IPv4 has the address he always has. */
+    world_start(w, "::");
+    c = client_new(w);
+    asks(w, c, "GET /4 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /4  [] 127.0.0.1");
+    client_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +931,33 @@ int main(void)
         IN_WORLD(head_is_get_without_the_body),
         IN_WORLD(bodies_come_in_chunks_and_after_a_question),
         IN_WORLD(a_stream_sends_what_there_is_and_sleeps),
+        IN_WORLD(a_sleeping_stream_is_left_alone),
+        IN_WORLD(a_stream_carries_more_than_any_buffer),
+        IN_WORLD(a_stream_whose_client_is_gone_ends_when_woken),
+        IN_WORLD(a_stream_that_is_not_read_is_cut),
+        IN_WORLD(a_broken_target_is_refused_without_asking),
+        IN_WORLD(a_malformed_head_is_refused_and_the_connection_ends),
+        IN_WORLD(a_head_without_end_is_refused),
+        IN_WORLD(a_head_that_drips_is_cut),
+        IN_WORLD(a_connection_between_requests_is_kept_for_a_while),
+        IN_WORLD(a_body_that_drips_is_cut),
+        IN_WORLD(a_request_nobody_answers_gets_503),
+        IN_WORLD(a_client_that_vanished_is_found_by_the_deadline),
+        IN_WORLD(an_answer_to_a_client_that_is_gone_is_dropped),
+        IN_WORLD(time_stands_while_we_are_stopped),
+        IN_WORLD(what_a_client_does_not_read_is_counted),
+        IN_WORLD(an_answer_that_is_not_read_is_cut),
+        IN_WORLD(a_body_that_is_too_large_is_told),
+        IN_WORLD(who_announces_far_too_much_need_not_send_it),
+        IN_WORLD(a_body_without_end_is_cut),
+        IN_WORLD(connections_have_a_limit),
+        IN_WORLD(connections_of_an_address_have_a_limit),
+        IN_WORLD(without_descriptors_clients_wait_and_nothing_spins),
+        IN_WORLD(many_clients_at_once),
+        IN_WORLD(quiesced_it_answers_but_accepts_nobody),
+        IN_WORLD(stopping_ends_every_request),
+        IN_WORLD(an_address_that_cannot_be_had_is_told),
+        IN_WORLD(ipv6_has_its_own_spelling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
