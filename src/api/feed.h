@@ -49,7 +49,7 @@ int feed_fill(struct feed *f, struct store *store);
 void feed_durable(struct feed *f, const struct store_batch *batch);
 
 /* Picks notes for those who listen, and the end of its own reads. */
-void feed_release(struct feed *f, const struct effect *effects, size_t n);
+void feed_release(struct feed *f, const struct effect *effects, size_t n, int64_t wall_ms);
 
 /* The loop's tick: the load, and comments to those who heard nothing for long. May step an event
  * into the pipeline. */
@@ -64,14 +64,19 @@ void feed_stop(struct feed *f);
 
 /* ── readers ───────────────────────────────────────────────────────────────────────────────── */
 
-/* The words for ?kinds=, closed by NULL: fleet chat_server server session seat ticket token audit
- * note load. */
-extern const char *const feed_kind_words[];
-
-/* A set of kinds: one bit for each word. 0 for a word that is none. */
+/* A set of kinds, from "ticket,server,note"; NULL or "" = all. False when a word is unknown, and
+ * then *ret_word is that word, within text. */
 typedef uint32_t feed_kinds;
-feed_kinds feed_kind(struct str word);
-#define FEED_ALL_KINDS UINT32_MAX
+bool feed_kinds_parse(const char *text, feed_kinds *ret, struct str *ret_word);
+
+/* The kinds that show what only an administrator may see: token, audit. Notes of what operators did
+ * come with audit. */
+feed_kinds feed_kinds_of_administrators(void);
+
+/* Every word feed_kinds_parse knows: for messages and the API's description. */
+#define FEED_KINDS_WORDS                                                                           \
+    "fleet, chat_server, server, session, seat, ticket, token, audit, note, load"
+const char *feed_kinds_words(void);
 
 struct feed_ask {
     feed_kinds kinds;
