@@ -201,6 +201,11 @@ const char *session_state_name(int8_t state)
     return state > 0 && state < SESSION_STATES ? names[state] : "?";
 }
 
+const char *seat_state_name(int8_t state)
+{
+    return state == SEAT_TAKEN ? "taken" : state == SEAT_LEFT ? "left" : "?";
+}
+
 const char *end_reason_name(int8_t reason)
 {
     static const char *const names[END_REASONS] = {

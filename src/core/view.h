@@ -212,6 +212,7 @@ const char *passed_over_name(enum passed_over reason);
 /* The words of a state as rows keep it: "open" …, and of why a session ended. */
 const char *ticket_state_name(int8_t state);
 const char *session_state_name(int8_t state);
+const char *seat_state_name(int8_t state);
 const char *end_reason_name(int8_t reason);
 
 /* "available" "full" "draining" "offline" */
