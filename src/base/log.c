@@ -29,7 +29,8 @@ static char buffers[2][LOG_GATHER_MAX];
 static char *filling = buffers[0];
 static char *writing = buffers[1];
 static size_t filling_len;
-static uint64_t dropped; /* lines that found `filling` full */
+static uint64_t dropped; /* lines that found `filling` full, and were not told of yet */
+static uint64_t dropped_ever;
 
 void log_set_level(enum log_level level)
 {
@@ -134,6 +135,7 @@ static void gather(const char *line, size_t n)
 {
     if (filling_len + n > LOG_GATHER_MAX) {
         dropped++;
+        dropped_ever++;
         return;
     }
     memcpy(filling + filling_len, line, n);
@@ -214,4 +216,12 @@ void log_flush(void)
     pthread_mutex_lock(&lock);
     call_writer();
     pthread_mutex_unlock(&lock);
+}
+
+uint64_t log_dropped(void)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t n = dropped_ever;
+    pthread_mutex_unlock(&lock);
+    return n;
 }

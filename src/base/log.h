@@ -42,3 +42,6 @@ void log_end(struct log_entry *e);
 enum { LOG_GATHER_MAX = 256 * 1024, LOG_LAST_MS = 200 };
 void log_gather(bool on);
 void log_flush(void);
+
+/* Lines dropped since the start. */
+uint64_t log_dropped(void);

@@ -19,6 +19,7 @@ struct listener {
     listener_accepted *accepted;
     void *user;
     union address bound;
+    int64_t refused;
 };
 
 static void on_connection(uv_stream_t *handle, int status)
@@ -26,6 +27,7 @@ static void on_connection(uv_stream_t *handle, int status)
     struct listener *l = handle->data;
     if (status < 0) {
         /* Out of descriptors: libuv has already turned the peer away with its spare one. */
+        l->refused++;
         if (loop_may_complain(l->loop))
             log_line(LOG_WARN, "connection refused", "reason=\"%s\" open=%zu", uv_strerror(status),
                      l->loop->streams);
@@ -34,6 +36,8 @@ static void on_connection(uv_stream_t *handle, int status)
     struct stream *s = stream_accept(l->loop, handle, l->tls);
     if (s)
         l->accepted(l->user, s);
+    else
+        l->refused++;
 }
 
 /* Accepted sockets inherit these, which saves six system calls for each. A peer that vanished is
@@ -109,4 +113,9 @@ int listener_start(struct loop *loop, const char *ip, uint16_t port, struct tls 
 const char *listener_address(const struct listener *l, char dst[ADDRESS_MAX])
 {
     return address_print(&l->bound, dst);
+}
+
+int64_t listener_refused(const struct listener *l)
+{
+    return l->refused;
 }

@@ -24,5 +24,8 @@ int listener_start(struct loop *loop, const char *ip, uint16_t port, struct tls 
 /* No more connections; the ones accepted stay. NULL is fine. */
 void listener_stop(struct listener *l);
 
+/* Connections turned away: over a cap, or there was no descriptor. */
+int64_t listener_refused(const struct listener *l);
+
 /* "address:port" as bound. Returns dst. */
 const char *listener_address(const struct listener *l, char dst[ADDRESS_MAX]);

@@ -25,9 +25,26 @@ static void end_of_turn(struct loop *loop)
     loop_write(loop);
 }
 
+/* libuv knows how long it waited; the rest of the time was work. */
+static void tell_work(struct loop *loop)
+{
+    uint64_t now_ns = uv_hrtime();
+    uint64_t idle_ns = uv_metrics_idle_time(&loop->uv);
+    uint64_t gone_ns = now_ns - loop->waited_ns;
+    uint64_t waiting_ns = idle_ns - loop->idle_ns;
+    bool first = loop->waited_ns == 0;
+    loop->waited_ns = now_ns;
+    loop->idle_ns = idle_ns;
+    if (!first && gone_ns > waiting_ns)
+        loop->hooks.worked(loop->hooks.user, (int64_t)((gone_ns - waiting_ns) / 1000));
+}
+
 static void on_before_poll(uv_prepare_t *handle)
 {
-    end_of_turn(handle->data);
+    struct loop *loop = handle->data;
+    end_of_turn(loop);
+    if (loop->hooks.worked)
+        tell_work(loop);
 }
 
 static void on_hurry(uv_idle_t *handle)
@@ -77,6 +94,8 @@ void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct l
     /* These fail only for want of descriptors or memory at the very start. */
     if (uv_loop_init(&loop->uv) != 0)
         abort();
+    if (hooks->worked)
+        uv_loop_configure(&loop->uv, UV_METRICS_IDLE_TIME);
     uv_timer_init(&loop->uv, &loop->tick);
     uv_prepare_init(&loop->uv, &loop->before_poll);
     uv_check_init(&loop->uv, &loop->after_poll);

@@ -32,6 +32,9 @@ enum {
 struct loop_hooks {
     void (*turn)(void *user); /* the turn's input is in; what is sent now leaves with it */
     void (*tick)(void *user); /* every LOOP_TICK_MS */
+
+    /* The loop has worked for so long since it last waited, and waits now. May be NULL. */
+    void (*worked)(void *user, int64_t us);
     void *user;
 };
 
@@ -61,6 +64,8 @@ struct loop {
     uint8_t *sealed_buffer; /* the same for ciphertext; NULL until there is any */
     struct buf spares[LOOP_SPARES];
     size_t n_spares;
+    uint64_t waited_ns; /* when it last began to wait, and all its waiting until then */
+    uint64_t idle_ns;
     uint64_t complained_ms; /* loop time of the last line about connections we could not take */
 };
 

@@ -203,6 +203,8 @@ void stream_write_now(struct link *in_dirty)
         say_goodbye(s);
 }
 
+const char stream_not_reading[] = "does not read";
+
 /* A turn may well produce more than the cap; only what the kernel refuses counts. */
 static void cut_off_if_not_reading(struct stream *s)
 {
@@ -214,7 +216,7 @@ static void cut_off_if_not_reading(struct stream *s)
     char peer[ADDRESS_MAX];
     log_line(LOG_WARN, "peer does not read", "peer=%s unsent=%zu", stream_peer(s, peer),
              stream_unsent(s));
-    stream_close(s, "does not read");
+    stream_close(s, stream_not_reading);
 }
 
 void stream_send(struct stream *s, const void *data, size_t len)

@@ -20,6 +20,9 @@ struct uv_stream_s;
 
 enum { STREAM_FINISH_MS = 1000 }; /* a stream that is to close when flushed has this long */
 
+/* What `closed` is told of a peer that was cut off because it does not read. */
+extern const char stream_not_reading[];
+
 struct stream_ops {
     /* Bytes have come; returns how many were used. The rest is kept and comes again with more
      * behind it. A stream that was not paused meanwhile may leave at most LOOP_KEEP_MAX. */

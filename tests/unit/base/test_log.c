@@ -165,6 +165,7 @@ static void a_log_nobody_reads_drops_lines_and_never_blocks(void **state)
     (void)state;
     enum { LINES = 2000 };
     static char text[4 << 20];
+    uint64_t dropped_before = log_dropped();
     int saved = -1;
     int from = capture(&saved);
     log_gather(true);
@@ -186,6 +187,7 @@ static void a_log_nobody_reads_drops_lines_and_never_blocks(void **state)
     }
     assert_int_equal(lines_told(text, &dropped), LINES + 1);
     assert_in_range(dropped, 1, LINES - LOG_GATHER_MAX / 1100);
+    assert_int_equal(log_dropped(), dropped_before + dropped);
 
     log_gather(true);
     log_line(LOG_INFO, "read again", "n=1");

@@ -338,7 +338,7 @@ static void test_peer_that_does_not_read_is_cut_off(void **state)
         uv_run(&w->loop.uv, UV_RUN_NOWAIT);
         assert_true(p->closed || stream_unsent(p->stream) <= w->limits.output_cap);
     }
-    assert_string_equal(p->why, "does not read");
+    assert_ptr_equal(p->why, stream_not_reading);
     close(fd);
 }
 
@@ -480,6 +480,7 @@ static void check_two_fit(struct world *w)
     RUN_UNTIL(w, hear(third, &byte, 1) < 0);
     assert_int_equal(w->n_peers, 2);
     assert_int_equal(w->loop.streams, 2);
+    assert_int_equal(listener_refused(w->listener), 1);
     close(third);
 
     close(first);
