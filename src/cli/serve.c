@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/door_tls.h"
 #include "cli/secret.h"
 #include "net/address.h"
 
@@ -222,7 +223,16 @@ static void log_stopped(const char *folder)
     log_line(LOG_INFO, "stopped", "data=%s", log_quote(quoted, str_of(folder)));
 }
 
-static int serve(const struct arguments *a, const struct config *config)
+static int load_tls(const struct config *config, struct door_tls *ret)
+{
+    char why[CONFIG_WHY_MAX];
+    if (door_tls_load(ret, config, why) == 0)
+        return 0;
+    fprintf(stderr, "muster serve: %s\n", why);
+    return EXIT_REFUSED;
+}
+
+static int serve(const struct arguments *a, const struct config *config, const struct door_tls *tls)
 {
     uint8_t secret[CORE_SECRET_SIZE];
     char why[SERVICE_WHY_MAX];
@@ -237,6 +247,8 @@ static int serve(const struct arguments *a, const struct config *config)
         .bind_ip = config->bind_ip,
         .server_port = config->server_port,
         .manager_port = config->manager_port,
+        .server_tls = tls->server,
+        .manager_tls = tls->manager,
         .limits = {.streams = (size_t)config->connections,
                    .streams_per_address = (size_t)config->connections_per_address},
     };
@@ -261,9 +273,13 @@ int serve_run(int argc, char **argv)
     if (!parse_arguments(argc, argv, &a))
         return EXIT_USAGE;
     struct config *config = xcalloc(1, sizeof(*config));
+    struct door_tls tls = {0};
     int code = configure(&a, config);
     if (code == 0)
-        code = serve(&a, config);
+        code = load_tls(config, &tls);
+    if (code == 0)
+        code = serve(&a, config, &tls);
+    door_tls_done(&tls);
     free(config);
     return code;
 }

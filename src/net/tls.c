@@ -16,7 +16,7 @@
 
 enum {
     FILE_SIZE_MAX = 1024 * 1024, /* the certificates of every public authority fit twice */
-    HANDSHAKE_MAX = 32 * 1024,   /* what a client may send in one message: a long chain fits */
+    HANDSHAKE_MAX = 16 * 1024,   /* what a client may send before we know it: a long chain fits */
 };
 
 static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
