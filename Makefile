@@ -40,6 +40,9 @@ fuzz: deps ## fuzz every target, SECONDS_EACH=60; new inputs stay in build-fuzz/
 	@ninja -C build-fuzz -j $(JOBS) --quiet fuzzers
 	@sh tests/fuzz/run build-fuzz $(SECONDS_EACH)
 
+bench: build ## every benchmark beside its yardstick, about four minutes; writes bench/RESULTS.md
+	@build/muster bench all --commit "$$(git describe --always --dirty)"
+
 lint: build ## format, include arrow, named tests, purity of core, clang-tidy
 	@sh tests/lint/format && sh tests/lint/includes && sh tests/lint/coverage
 	@sh tests/lint/purity build
@@ -51,4 +54,4 @@ test-planted: build ## build once with each planted bug and show that it is caug
 clean: ## remove every build folder
 	@rm -rf build build-*
 
-.PHONY: help deps build run test build-asan asan sim fuzz lint test-planted clean
+.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-planted clean

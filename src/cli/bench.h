@@ -152,4 +152,4 @@ bench_measure bench_footprint;
 int bench_main(int argc, char **argv, const struct arg *table, bench_measure *measure);
 
 /* Writes folder/RESULTS.md and folder/results.svg. */
-bool bench_report(struct bench *b, const char *folder);
+bool bench_report(struct bench *b, const char *folder, const char *commit);

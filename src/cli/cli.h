@@ -37,6 +37,12 @@ int dev_run(int argc, char **argv);
 int bench_allocate_run(int argc, char **argv);
 int bench_single_run(int argc, char **argv);
 int bench_echo_run(int argc, char **argv);
+int bench_connections_run(int argc, char **argv);
+int bench_core_run(int argc, char **argv);
+int bench_store_run(int argc, char **argv);
+int bench_restart_run(int argc, char **argv);
+int bench_footprint_run(int argc, char **argv);
+int bench_all_run(int argc, char **argv);
 
 /* Usage texts, beside the code that keeps them true. */
 extern const char serve_usage[];
@@ -50,3 +56,9 @@ extern const char dev_usage[];
 extern const struct arg bench_allocate_options[];
 extern const struct arg bench_single_options[];
 extern const struct arg bench_echo_options[];
+extern const struct arg bench_connections_options[];
+extern const struct arg bench_core_options[];
+extern const struct arg bench_store_options[];
+extern const struct arg bench_restart_options[];
+extern const struct arg bench_footprint_options[];
+extern const struct arg bench_all_options[];
