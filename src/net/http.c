@@ -383,7 +383,8 @@ void http_server_quiesce(struct http_server *s)
 {
     if (s->listen_fd < 0)
         return;
-    uv_poll_stop(&s->listen_ready);
+    /* First the handle: when it is closed later, the number may be another socket's. */
+    uv_close((uv_handle_t *)&s->listen_ready, on_closed);
     (void)close(s->listen_fd);
     s->listen_fd = -1;
 }
@@ -400,7 +401,6 @@ void http_server_stop(struct http_server *s)
         if (conn->request)
             request_resume(conn->request);
     }
-    uv_close((uv_handle_t *)&s->listen_ready, on_closed);
     uv_close((uv_handle_t *)&s->daemon_ready, on_closed);
     uv_close((uv_handle_t *)&s->daemon_again, on_closed);
     MHD_stop_daemon(s->daemon);

@@ -12,7 +12,8 @@
  * handler (that would end keep-alive), MHD_run follows every resume, a suspended request whose
  * client vanished is found out by its deadline, a head must be complete within head_ms. What it
  * refuses itself (a malformed head, one beyond 16 KiB) is never seen here. A target with a broken
- * escape or a NUL is refused with 400 without asking anybody. */
+ * escape or a NUL, and a head that leaves in doubt where its body ends, are refused with 400
+ * without asking anybody. */
 #pragma once
 
 #include "base/buf.h"

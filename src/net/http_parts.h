@@ -70,7 +70,7 @@ struct http_request {
     enum http_phase phase;
     bool handed_over; /* `done` is owed */
     bool suspended;
-    bool bad_target;
+    bool unsound; /* its target */
     bool too_large;
     enum http_method method;
     const char *method_name; /* libmicrohttpd's, as long as the request */

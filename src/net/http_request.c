@@ -9,7 +9,7 @@
 #include <strings.h>
 
 enum {
-    DRAIN_MAX = 1024 * 1024, /* of a body that is too large is read, so that the answer arrives */
+    DRAIN_MAX = 1024 * 1024,  /* of a body that is too large is read, so that the answer arrives */
     ANSWER_BYTES_PER_MS = 32, /* a client must read that fast, beyond limits.idle_ms */
     STREAM_BLOCK = 4096,
 };
@@ -28,8 +28,37 @@ void *request_began(void *cls, const char *target, struct MHD_Connection *mhd)
     r->conn = conn_of(mhd);
     r->conn->request = r;
     r->mhd = mhd;
-    r->bad_target = !uri_parse(target, &r->uri);
+    r->unsound = !uri_parse(target, &r->uri);
     return r;
+}
+
+struct framing {
+    int lengths;
+    int encodings;
+    bool unsound;
+};
+
+static enum MHD_Result look_at_field(void *cls, enum MHD_ValueKind kind, const char *name,
+                                     const char *value)
+{
+    (void)kind;
+    struct framing *f = cls;
+    f->lengths += strcasecmp(name, "Content-Length") == 0;
+    if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        f->encodings++;
+        f->unsound |= !value || strcasecmp(value, "chunked") != 0;
+    }
+    f->unsound |= name[strcspn(name, " \t")] != '\0';
+    return MHD_YES;
+}
+
+/* Where a body ends must be beyond doubt: a proxy in front of us that reads a head differently than
+ * libmicrohttpd would take what one client sent for the next client's request. */
+static bool is_framed_once(const struct http_request *r)
+{
+    struct framing f = {0};
+    (void)MHD_get_connection_values(r->mhd, MHD_HEADER_KIND, look_at_field, &f);
+    return !f.unsound && f.lengths + f.encodings <= 1;
 }
 
 static enum http_method method_of(const char *name)
@@ -70,19 +99,7 @@ static bool take_body(struct http_request *r, const char *data, size_t n)
     return r->body_seen <= r->server->limits.body_max + DRAIN_MAX;
 }
 
-static void hand_over(struct http_request *r)
-{
-    struct http_server *s = r->server;
-    r->phase = HTTP_ASKED;
-    conn_set_deadline(r->conn, s->limits.suspend_ms);
-    if (r->bad_target) {
-        request_refuse(r, ERR_INVALID_REQUEST);
-        return;
-    }
-    r->handed_over = true;
-    s->figures.requests++;
-    s->ops.request(s->ops.user, r);
-}
+/* ── answers ───────────────────────────────────────────────────────────────────────────────── */
 
 static enum MHD_Result queue_response(struct http_request *r)
 {
@@ -107,6 +124,101 @@ void request_resume(struct http_request *r)
     server_run_again(r->server);
 }
 
+static void hold(struct http_request *r, size_t bytes)
+{
+    r->server->figures.answer_bytes += (int64_t)bytes - (int64_t)r->held;
+    r->held = bytes;
+}
+
+static bool has_field(const struct http_field *fields, const char *name)
+{
+    for (; fields && fields->name; fields++) {
+        if (strcasecmp(fields->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The one place where the head of an answer is made. A field of the caller's replaces a usual one.
+ */
+static void respond(struct http_request *r, int status, struct MHD_Response *response,
+                    const char *content_type, const struct http_field *fields)
+{
+    if (!response)
+        abort(); /* no memory */
+    const struct http_field usual[] = {
+        {"Content-Type", content_type},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Cache-Control", "no-store"},
+    };
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (usual[i].value && !has_field(fields, usual[i].name))
+            (void)MHD_add_response_header(response, usual[i].name, usual[i].value);
+    }
+    for (; fields && fields->name; fields++)
+        (void)MHD_add_response_header(response, fields->name, fields->value);
+    r->status = (unsigned)status;
+    r->response = response;
+    request_resume(r);
+}
+
+void http_answer(struct http_request *r, int status, const char *content_type, struct buf *body,
+                 const struct http_field *fields)
+{
+    if (r->phase != HTTP_ASKED) {
+        buf_done(body); /* we have answered already: it took too long */
+        return;
+    }
+    struct buf b = *body;
+    *body = (struct buf){0};
+    r->phase = HTTP_ANSWERED;
+    hold(r, b.len);
+    conn_set_deadline(r->conn, r->server->limits.idle_ms + (int64_t)b.len / ANSWER_BYTES_PER_MS);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback(b.len, b.data, free);
+    respond(r, status, response, content_type, fields);
+}
+
+static void refuse(struct http_request *r, int err, const struct http_field *fields)
+{
+    struct buf body = {0};
+    struct json_writer w = {.out = &body};
+    json_open_object(&w);
+    json_key(&w, "error");
+    json_open_object(&w);
+    json_key_text(&w, "code", str_of(err_code(err)));
+    json_key_text(&w, "message", str_of(err_sentence(err)));
+    json_close_object(&w);
+    json_close_object(&w);
+    http_answer(r, err_status(err), "application/json", &body, fields);
+}
+
+void request_refuse(struct http_request *r, int err)
+{
+    refuse(r, err, NULL);
+}
+
+/* ── its way ───────────────────────────────────────────────────────────────────────────────── */
+
+static void hand_over(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    r->phase = HTTP_ASKED;
+    conn_set_deadline(r->conn, s->limits.suspend_ms);
+    r->handed_over = true;
+    s->figures.requests++;
+    s->ops.request(s->ops.user, r);
+}
+
+/* In the first call, after which libmicrohttpd reads no body; and there is no next request, since
+ * it is not known where this one ends. */
+static enum MHD_Result refuse_head(struct http_request *r)
+{
+    r->phase = HTTP_ASKED;
+    refuse(r, ERR_INVALID_REQUEST, (const struct http_field[]){{"Connection", "close"}, {0}});
+    return queue_response(r);
+}
+
 /* First with the head, then with each piece of the body, then, when all of it is there, until there
  * is an answer: again after each resume. */
 enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const char *url,
@@ -123,6 +235,8 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
         r->method = method_of(method);
         r->method_name = method;
         conn_set_deadline(r->conn, s->limits.idle_ms);
+        if (r->unsound || !is_framed_once(r))
+            return refuse_head(r);
         if (!is_hopeless(r))
             return MHD_YES;
         r->too_large = true;
@@ -138,12 +252,6 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
         return queue_response(r);
     suspend(r);
     return MHD_YES;
-}
-
-static void hold(struct http_request *r, size_t bytes)
-{
-    r->server->figures.answer_bytes += (int64_t)bytes - (int64_t)r->held;
-    r->held = bytes;
 }
 
 void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
@@ -170,76 +278,6 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
     buf_done(&r->body);
     buf_done(&r->pulled);
     free(r);
-}
-
-/* ── answers ───────────────────────────────────────────────────────────────────────────────── */
-
-static bool has_field(const struct http_field *fields, const char *name)
-{
-    for (; fields && fields->name; fields++) {
-        if (strcasecmp(fields->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The one place where the head of an answer is made. A field of the caller's replaces a usual one.
- */
-static void add_fields(struct MHD_Response *response, const char *content_type,
-                       const struct http_field *fields)
-{
-    const struct http_field usual[] = {
-        {"Content-Type", content_type},
-        {"X-Content-Type-Options", "nosniff"},
-        {"Cache-Control", "no-store"},
-    };
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
-        if (usual[i].value && !has_field(fields, usual[i].name))
-            (void)MHD_add_response_header(response, usual[i].name, usual[i].value);
-    }
-    for (; fields && fields->name; fields++)
-        (void)MHD_add_response_header(response, fields->name, fields->value);
-}
-
-static void respond(struct http_request *r, int status, struct MHD_Response *response)
-{
-    if (!response)
-        abort(); /* no memory */
-    r->status = (unsigned)status;
-    r->response = response;
-    request_resume(r);
-}
-
-void http_answer(struct http_request *r, int status, const char *content_type, struct buf *body,
-                 const struct http_field *fields)
-{
-    if (r->phase != HTTP_ASKED) {
-        buf_done(body); /* we have answered already: it took too long */
-        return;
-    }
-    struct buf b = *body;
-    *body = (struct buf){0};
-    r->phase = HTTP_ANSWERED;
-    hold(r, b.len);
-    conn_set_deadline(r->conn, r->server->limits.idle_ms + (int64_t)b.len / ANSWER_BYTES_PER_MS);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer_with_free_callback(b.len, b.data, free);
-    add_fields(response, content_type, fields);
-    respond(r, status, response);
-}
-
-void request_refuse(struct http_request *r, int err)
-{
-    struct buf body = {0};
-    struct json_writer w = {.out = &body};
-    json_open_object(&w);
-    json_key(&w, "error");
-    json_open_object(&w);
-    json_key_text(&w, "code", str_of(err_code(err)));
-    json_key_text(&w, "message", str_of(err_sentence(err)));
-    json_close_object(&w);
-    json_close_object(&w);
-    http_answer(r, err_status(err), "application/json", &body, NULL);
 }
 
 /* ── streams ───────────────────────────────────────────────────────────────────────────────── */
@@ -281,8 +319,7 @@ void http_stream(struct http_request *r, const char *content_type, http_pull *pu
     conn_set_deadline(r->conn, r->server->limits.idle_ms);
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_room, r, NULL);
-    add_fields(response, content_type, fields);
-    respond(r, MHD_HTTP_OK, response);
+    respond(r, MHD_HTTP_OK, response, content_type, fields);
 }
 
 void http_wake(struct http_request *r)

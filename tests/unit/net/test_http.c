@@ -12,6 +12,14 @@
 
 enum { KEPT_MAX = 64 };
 
+struct client {
+    struct link link;
+    uv_poll_t ready;
+    int fd;
+    struct buf got;
+    bool ended;
+};
+
 /* A server whose paths say what the test wants of it. */
 struct world {
     struct loop loop;
@@ -27,7 +35,10 @@ struct world {
     int64_t pretended_ms; /* on top of the clock */
     int ticks;
     int turns;
+    struct list clients;
 };
+
+static void client_free(struct client *c);
 
 static void on_turn(void *user)
 {
@@ -151,6 +162,7 @@ static int world_new(void **state)
     const struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w};
     const struct loop_limits limits = {.streams = 10, .streams_per_address = 10};
     loop_init(&w->loop, &hooks, &limits);
+    list_init(&w->clients);
     w->limits = (struct http_limits){.connections = 100,
                                      .connections_per_address = 50,
                                      .body_max = 1000,
@@ -168,6 +180,8 @@ static int world_free(void **state)
     http_server_stop(w->server);
     w->server = NULL;
     assert_int_equal(w->asked, w->done);
+    LIST_EACH(&w->clients, c, struct client, link)
+    client_free(c);
     loop_done(&w->loop);
     buf_done(&w->feed);
     free(w);
@@ -175,13 +189,6 @@ static int world_free(void **state)
 }
 
 /* ── a client on the same loop ─────────────────────────────────────────────────────────────── */
-
-struct client {
-    uv_poll_t ready;
-    int fd;
-    struct buf got;
-    bool ended;
-};
 
 static void on_readable(uv_poll_t *handle, int status, int events)
 {
@@ -208,6 +215,7 @@ static struct client *client_of(struct world *w, int fd)
     struct client *c = xcalloc(1, sizeof(*c));
     int on = 1;
     c->fd = fd;
+    list_append(&w->clients, &c->link);
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     uv_poll_init(&w->loop.uv, &c->ready, c->fd);
     c->ready.data = c;
@@ -235,6 +243,7 @@ static void on_client_closed(uv_handle_t *handle)
 
 static void client_free(struct client *c)
 {
+    list_remove(&c->link);
     uv_close((uv_handle_t *)&c->ready, on_client_closed);
 }
 
@@ -245,7 +254,7 @@ static void client_say(struct client *c, const char *text)
 
 static bool client_has(struct client *c, const char *text)
 {
-    return memmem(c->got.data, c->got.len, text, strlen(text)) != NULL;
+    return c->got.len > 0 && memmem(c->got.data, c->got.len, text, strlen(text)) != NULL;
 }
 
 static int client_count(struct client *c, const char *text)
@@ -369,6 +378,54 @@ static void head_is_get_without_the_body(void **state)
     client_free(c);
 }
 
+static void an_answer_may_be_empty_and_change_its_head(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "DELETE /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    struct buf none = {0};
+    http_answer(w->kept[0], 204, NULL, &none, NULL);
+    RUN_UNTIL(w, client_has(c, "\r\n\r\n"));
+    assert_true(client_has(c, "HTTP/1.1 204 No Content\r\n"));
+    assert_false(client_has(c, "\r\nContent-Type:"));
+    buf_clear(&c->got);
+
+    client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 2);
+    (void)buf_extend(&none, 10); /* memory, but nothing in it */
+    buf_clear(&none);
+    const struct http_field fields[] = {
+        {"cache-control", "max-age=60"}, {"X-Bad", "two\r\nlines"}, {"Allow", "GET"}, {NULL, NULL}};
+    http_answer(w->kept[1], 405, "text/html", &none, fields);
+    RUN_UNTIL(w, client_has(c, "\r\n\r\n"));
+    assert_true(client_has(c, "Content-Length: 0\r\n"));
+    assert_true(client_has(c, "cache-control: max-age=60\r\n"));
+    assert_true(client_has(c, "Allow: GET\r\n"));
+    assert_false(client_has(c, "no-store") || client_has(c, "lines"));
+    client_free(c);
+}
+
+/* Such a client is answered at once or taken for gone; what must not be is that it stays. */
+static void who_hangs_up_behind_his_request_does_not_stay(void **state)
+{
+    struct world *w = *state;
+    struct client *now = client_new(w);
+    struct client *later = client_new(w);
+    client_say(now, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    shutdown(now->fd, SHUT_WR);
+    client_say(later, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    shutdown(later->fd, SHUT_WR);
+    RUN_UNTIL(w, w->n_kept == 1 && client_has(now, "GET /1"));
+    answer_text(w->kept[0], 200, "here");
+    RUN_UNTIL(w, w->done == 2);
+    pass(w, w->limits.idle_ms + 1000);
+    RUN_UNTIL(w, now->ended && later->ended);
+    RUN_UNTIL(w, figures(w).connections == 0);
+    client_free(now);
+    client_free(later);
+}
+
 static void bodies_come_in_chunks_and_after_a_question(void **state)
 {
     struct world *w = *state;
@@ -477,18 +534,46 @@ static void a_stream_that_is_not_read_is_cut(void **state)
 
 /* ── targets ───────────────────────────────────────────────────────────────────────────────── */
 
+/* Each on its own connection, which ends, so that nothing behind it is taken for a request. */
+static void refused_head(struct world *w, const char *head)
+{
+    struct client *c = client_new(w);
+    client_say(c, head);
+    client_say(c, "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, c->ended);
+    if (!client_has(c, "HTTP/1.1 400 ") ||
+        !client_has(c, "{\"error\":{\"code\":\"invalid_request\","))
+        fail_msg("not refused: %s", head);
+    assert_true(client_has(c, "Content-Type: application/json\r\n"));
+    assert_int_equal(client_count(c, "HTTP/1.1"), 1);
+    assert_int_equal(w->asked, 0);
+    client_free(c);
+}
+
 static void a_broken_target_is_refused_without_asking(void **state)
 {
     struct world *w = *state;
+    refused_head(w, "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n");
+    refused_head(w, "POST /?a=%g HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
     struct client *c = client_new(w);
-    asks(w, c, "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", "\"invalid_request\"");
-    assert_true(client_has(c, "HTTP/1.1 400 "));
-    assert_true(client_has(c, "Content-Type: application/json\r\n"));
-    asks(w, c, "POST /?a=%g HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", "invalid_request");
-    assert_int_equal(w->asked, 0);
     asks(w, c, "GET /%61?%62=%63+d&stop=1&e=2 HTTP/1.1\r\nHost: h\r\n\r\n",
          "GET /a b=c d;stop=1; []");
     client_free(c);
+}
+
+static void a_body_whose_end_is_in_doubt_is_refused(void **state)
+{
+    struct world *w = *state;
+#define POST "POST / HTTP/1.1\r\nHost: h\r\n"
+    refused_head(w, POST "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    refused_head(w, POST "Content-Length: 4\r\nContent-Length: 5\r\n\r\nhello");
+    refused_head(w, POST "Content-Length: 4\r\nContent-Length: 4\r\n\r\nhell");
+    refused_head(w, POST "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n");
+    refused_head(w, POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n");
+    refused_head(w, POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n");
+    refused_head(w, POST "Content-Length : 4\r\n\r\nhell");
+    refused_head(w, POST "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n");
+#undef POST
 }
 
 /* What libmicrohttpd refuses itself never reaches us, and ends the connection. */
@@ -929,6 +1014,8 @@ int main(void)
         IN_WORLD(an_answer_may_come_later),
         IN_WORLD(pipelined_requests_are_answered_in_order),
         IN_WORLD(head_is_get_without_the_body),
+        IN_WORLD(an_answer_may_be_empty_and_change_its_head),
+        IN_WORLD(who_hangs_up_behind_his_request_does_not_stay),
         IN_WORLD(bodies_come_in_chunks_and_after_a_question),
         IN_WORLD(a_stream_sends_what_there_is_and_sleeps),
         IN_WORLD(a_sleeping_stream_is_left_alone),
@@ -936,6 +1023,7 @@ int main(void)
         IN_WORLD(a_stream_whose_client_is_gone_ends_when_woken),
         IN_WORLD(a_stream_that_is_not_read_is_cut),
         IN_WORLD(a_broken_target_is_refused_without_asking),
+        IN_WORLD(a_body_whose_end_is_in_doubt_is_refused),
         IN_WORLD(a_malformed_head_is_refused_and_the_connection_ends),
         IN_WORLD(a_head_without_end_is_refused),
         IN_WORLD(a_head_that_drips_is_cut),
