@@ -1,5 +1,6 @@
 #include "api/conn.h"
 
+#include "api/metrics.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -45,6 +46,7 @@ static void send_message(struct conn *c, const struct chat_message *m)
     struct buf *frame = &c->door->doors->frame;
     buf_clear(frame);
     chat_encode(frame, m);
+    c->door->figures.sent_bytes += (int64_t)frame->len;
     stream_send(c->stream, frame->data, frame->len);
 }
 
@@ -93,6 +95,7 @@ static void protocol_error(struct conn *c, const char *command, size_t offset, c
              "port=%s peer=%s conn=%" PRIu64 " command=%s offset=%zu reason=\"%s\"",
              c->door->port->name, stream_peer(c->stream, peer), c->id, command, offset, reason);
     snprintf(text, sizeof(text), "%s: %s", err_sentence(ERR_PROTOCOL), reason);
+    c->door->figures.protocol_errors++;
     if (c->state == CONN_OPEN)
         hang_up_when_answered(c, text);
     else
@@ -121,14 +124,27 @@ void conn_tell_gone(struct conn *c)
     doors_event(c->door->doors, &(struct event){.kind = EVENT_GONE, .conn = c->id});
 }
 
+/* 0 when no PING was under way. */
+static int64_t end_ping(struct conn *c)
+{
+    if (c->ping_us == 0)
+        return 0;
+    int64_t us = c->door->doors->monotonic_us - c->ping_us;
+    c->ping_us = 0;
+    return us > 0 ? us : 1;
+}
+
 static void on_pong(struct conn *c)
 {
-    if (c->ping_us != 0) {
-        c->rtt_us = (int32_t)(clock_monotonic_us() - c->ping_us);
-        c->ping_us = 0;
-    }
+    struct doors *d = c->door->doors;
+    int64_t us = end_ping(c);
+    if (us > 0)
+        c->rtt_us = (int32_t)us;
+    if (us > 0 && d->metrics)
+        metrics_round_trip(d->metrics, c->id, us);
     if (c->owes_gone)
-        doors_event(c->door->doors, &(struct event){.kind = EVENT_PONG, .conn = c->id});
+        doors_event(d,
+                    &(struct event){.kind = EVENT_PONG, .conn = c->id, .pong.round_trip_us = us});
 }
 
 /* From here core knows the connection; the order of these steps is for an answer that comes at
@@ -272,6 +288,7 @@ static size_t on_input(void *user, const uint8_t *data, size_t len)
             bad_frame(c, r, data + used, len - used);
         used += r == FRAME_OK ? f.total : 0;
     }
+    door->figures.received_bytes += (int64_t)used;
     doors_hold_if_full(door);
     return c->state >= CONN_LEAVING ? len : used;
 }
@@ -290,6 +307,9 @@ static void on_closed(void *user, const char *why)
                  "port=%s peer=%s conn=%" PRIu64 " reason=\"%s\" rtt_us=%" PRId32,
                  c->door->port->name, stream_peer(c->stream, peer), c->id, why, c->rtt_us);
     }
+    c->door->figures.connections--;
+    if (why == stream_not_reading)
+        c->door->figures.cut++;
     if (c->state != CONN_CLOSING)
         leave(c);
     doors_read_clocks(d);
@@ -307,6 +327,8 @@ void conn_open(struct door *door, struct stream *stream)
     *c = (struct conn){.id = ++d->last_id, .door = door, .stream = stream, .rtt_us = -1};
     doors_read_clocks(d);
     c->due_ms = d->monotonic_ms + DOOR_HELLO_MS;
+    door->figures.accepted++;
+    door->figures.connections++;
     list_append(&door->conns, &c->in_door);
     list_append(&door->young, &c->timed);
     map_put(&d->conns, c->id, c);

@@ -1,6 +1,7 @@
 #include "api/door.h"
 
 #include "api/conn.h"
+#include "api/metrics.h"
 #include "api/note.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,12 +26,14 @@ void doors_done(struct doors *d)
 
 void doors_read_clocks(struct doors *d)
 {
-    d->monotonic_ms = clock_monotonic_ms();
+    d->monotonic_us = clock_monotonic_us();
+    d->monotonic_ms = d->monotonic_us / 1000;
     d->wall_ms = clock_wall_ms();
 }
 
-void doors_event(struct doors *d, const struct event *e)
+void doors_event(struct doors *d, struct event *e)
 {
+    e->at_us = d->monotonic_us;
     if (!d->stopping)
         pipeline_event(d->pipeline, e, d->monotonic_ms, d->wall_ms);
 }
@@ -65,6 +68,8 @@ void doors_release(struct doors *d, const struct effect *effects, size_t n)
         if (effects[i].kind == EFFECT_NOTE) {
             char peer[ADDRESS_MAX];
             note_log(&effects[i], c ? stream_peer(c->stream, peer) : NULL);
+            if (d->metrics)
+                metrics_note(d->metrics, &effects[i], d->monotonic_us, d->wall_ms);
         } else if (c) {
             conn_effect(c, &effects[i]);
         }

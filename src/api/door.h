@@ -14,11 +14,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct metrics;
+
 enum {
     DOORS_MAX = 4,
     DOOR_HELLO_MS = 5000, /* a peer's time to say who it is */
     DOOR_PING_MS = 10000, /* each peer is PINGed this often */
     DOOR_GAP_MS = 1000,   /* between two ticks: we were stopped, and peers could not be heard */
+};
+
+/* Counted since the start, but for connections, which are those open now. */
+struct door_figures {
+    int64_t connections;
+    int64_t accepted;
+    int64_t protocol_errors;
+    int64_t cut; /* did not read */
+    int64_t received_bytes;
+    int64_t sent_bytes;
 };
 
 /* One port. The lists hold struct conn (conn.h); each connection is in `conns` and in one of the
@@ -32,11 +44,13 @@ struct door {
     struct list young;  /* have not said who they are */
     struct list pinged; /* are PINGed from time to time */
     bool held;          /* too much waits to be stored: greeted peers are not read */
+    struct door_figures figures;
 };
 
 struct doors {
     struct loop *loop;
     struct pipeline *pipeline;
+    struct metrics *metrics; /* counts what is released; may be NULL */
     struct door all[DOORS_MAX];
     size_t n;
     struct map conns; /* conn_id -> struct conn, while core may speak to it */
@@ -48,11 +62,12 @@ struct doors {
     int64_t ticked_ms; /* monotonic: the last tick */
 
     /* The clocks, read once per piece of work rather than once per frame. */
+    int64_t monotonic_us;
     int64_t monotonic_ms;
     int64_t wall_ms;
 };
 
-/* The pipeline may be set later, but before the loop runs. */
+/* The pipeline and the metrics may be set later, but before the loop runs. */
 void doors_init(struct doors *d, struct loop *loop);
 
 /* Every connection must be closed: call doors_close and loop_done first. */
@@ -92,5 +107,5 @@ void doors_hold_if_full(struct door *door);
 
 void doors_read_clocks(struct doors *d);
 
-/* One event to core, at the time of the last doors_read_clocks. */
-void doors_event(struct doors *d, const struct event *e);
+/* One event to core, at the time of the last doors_read_clocks, which it is stamped with. */
+void doors_event(struct doors *d, struct event *e);

@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-struct core;
 struct doors;
+struct http_server;
 struct metrics;
 struct pipeline;
 struct store;
@@ -31,6 +31,7 @@ struct metrics_sources {
     struct pipeline *pipeline;
     struct doors *doors;
     struct store *store;
+    struct http_server *http;
 };
 void metrics_watch(struct metrics *m, const struct metrics_sources *sources);
 
@@ -49,8 +50,8 @@ void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us
  * METRICS_STATUSES_MAX statuses each; more are counted as "other". */
 void metrics_http(struct metrics *m, const char *operation, int status, int64_t us);
 
-/* How long the loop worked between two waits. */
-void metrics_turn(struct metrics *m, int64_t us);
+/* The loop worked for so long between two waits; the last of them begins now. */
+void metrics_turn(struct metrics *m, int64_t us, int64_t now_us);
 
 /* The loop's tick: looks at some of the servers, so that a scrape need not look at all. */
 void metrics_tick(struct metrics *m, int64_t wall_ms);

@@ -3,6 +3,7 @@
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
 #include "api/door.h"
+#include "api/metrics.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -38,6 +39,7 @@ struct service {
     struct store *store;
     struct writer *writer;
     struct pipeline *pipeline;
+    struct metrics *metrics;
     uv_async_t committed;
     uv_signal_t on_term;
     uv_signal_t on_interrupt;
@@ -55,6 +57,7 @@ static void on_committed(uv_async_t *handle)
     int result = 0;
     while (writer_poll(s->writer, &result)) {
         doors_read_clocks(&s->doors);
+        metrics_committed(s->metrics, result, writer_commit_us(s->writer), s->doors.monotonic_us);
         pipeline_committed(s->pipeline, result, s->doors.monotonic_ms, s->doors.wall_ms);
         doors_committed(&s->doors);
     }
@@ -63,6 +66,7 @@ static void on_committed(uv_async_t *handle)
 static void submit(void *user, const struct store_batch *batch)
 {
     struct service *s = user;
+    metrics_submitted(s->metrics, batch);
     writer_submit(s->writer, batch);
 }
 
@@ -123,6 +127,13 @@ static void on_tick(void *user)
         return;
     doors_tick(&s->doors);
     doors_event(&s->doors, &(struct event){.kind = EVENT_TICK});
+    metrics_tick(s->metrics, s->doors.wall_ms);
+}
+
+static void on_worked(void *user, int64_t us)
+{
+    struct service *s = user;
+    metrics_turn(s->metrics, us, s->doors.monotonic_us);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -180,10 +191,12 @@ static bool use_descriptors(struct loop_limits *limits)
 static struct service *service_new(struct loop_limits limits, struct store *store)
 {
     struct service *s = xcalloc(1, sizeof(*s));
-    struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = s};
+    struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .worked = on_worked, .user = s};
     s->store = store;
     loop_init(&s->loop, &hooks, &limits);
     doors_init(&s->doors, &s->loop);
+    s->metrics = metrics_new(s->doors.wall_ms);
+    s->doors.metrics = s->metrics;
     uv_async_init(&s->loop.uv, &s->committed, on_committed);
     s->committed.data = s;
     watch_signals(s);
@@ -200,6 +213,8 @@ static int load(struct service *s, const struct service_config *config, char *wh
         return err;
     }
     s->doors.pipeline = s->pipeline;
+    metrics_watch(s->metrics, &(struct metrics_sources){
+                                  .pipeline = s->pipeline, .doors = &s->doors, .store = s->store});
     s->writer = writer_start(s->store, on_commit_ended, s);
     return 0;
 }
@@ -290,6 +305,7 @@ void service_free(struct service *s)
     loop_done(&s->loop);
     doors_done(&s->doors);
     pipeline_free(s->pipeline);
+    metrics_free(s->metrics);
     store_close(s->store);
     free(s);
 }

@@ -1,0 +1,340 @@
+#include "api/metrics_parts.h"
+
+#include "base/clock.h"
+#include "store/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const retry_names[RETRIES] = {"refused", "timed_out", "dropped", "not_ready", "other"};
+
+static struct series *add_series(struct metrics *m, int32_t fleet_id, int8_t region)
+{
+    struct series *s = xcalloc(1, sizeof(*s));
+    s->fleet_id = fleet_id;
+    s->region = region;
+    m->series = xrealloc(m->series, (m->n_series + 1) * sizeof(struct series *));
+    m->series[m->n_series++] = s;
+    map_put(&m->by_place, map_pair(fleet_id, region), s);
+    return s;
+}
+
+struct series *series_of(struct metrics *m, int32_t fleet_id, int8_t region)
+{
+    if (m->last->fleet_id == fleet_id && m->last->region == region)
+        return m->last;
+    struct series *s = map_get(&m->by_place, map_pair(fleet_id, region));
+    if (!s)
+        s = m->n_series < SERIES_MAX ? add_series(m, fleet_id, region) : m->nowhere;
+    m->last = s;
+    return s;
+}
+
+struct metrics *metrics_new(int64_t wall_ms)
+{
+    struct metrics *m = xcalloc(1, sizeof(*m));
+    m->started_wall_ms = wall_ms;
+    m->nowhere = add_series(m, 0, -1);
+    m->last = m->nowhere;
+    recent_init(&m->recent, clock_monotonic_us());
+    return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->n_series; i++)
+        free(m->series[i]);
+    for (size_t i = 0; i < m->n_operations; i++)
+        free(m->operations[i]);
+    map_done(&m->by_place);
+    map_done(&m->by_operation);
+    free(m->series);
+    free(m);
+}
+
+void metrics_watch(struct metrics *m, const struct metrics_sources *sources)
+{
+    m->sources = *sources;
+}
+
+const struct core *metrics_core(const struct metrics *m)
+{
+    return m->sources.pipeline ? pipeline_core(m->sources.pipeline) : NULL;
+}
+
+/* ── what core decided ─────────────────────────────────────────────────────────────────────── */
+
+static size_t error_of(int32_t err)
+{
+    return err <= 0 && err > -ERR_ORDER_END ? (size_t)-err : ERR_ORDER_INTERNAL;
+}
+
+/* -1 when it is not known since when: the request came before this process. */
+static int64_t elapsed_us(int64_t since_us, int64_t now_us)
+{
+    if (since_us == 0)
+        return -1;
+    return now_us > since_us ? now_us - since_us : 0;
+}
+
+static void observe(struct histogram *h, int64_t us)
+{
+    if (us >= 0)
+        histogram_add(h, &histogram_durations, us);
+}
+
+static void answered(struct metrics *m, struct series *s, const struct effect *e,
+                     enum result result, int64_t now_us)
+{
+    int64_t us = elapsed_us(e->asked_us, now_us);
+    s->results[result]++;
+    observe(&s->durations[result], us);
+    if (result == RESULT_DONE)
+        recent_allocated(&m->recent, now_us, us);
+    else if (result == RESULT_FAILED)
+        recent_failed(&m->recent, now_us);
+}
+
+static void done(struct metrics *m, struct series *s, const struct effect *e, int64_t now_us)
+{
+    answered(m, s, e, RESULT_DONE, now_us);
+    observe(&s->acks, elapsed_us(e->since_us, now_us));
+    if (e->max > 0)
+        histogram_add(&s->chosen_load, &histogram_ratios, (int64_t)e->load * 1000 / e->max);
+}
+
+static enum retry retry_of(struct str outcome)
+{
+    for (int i = 0; i < RETRY_OTHER; i++) {
+        if (str_eq(outcome, str_of(retry_names[i])))
+            return (enum retry)i;
+    }
+    return RETRY_OTHER;
+}
+
+/* The name of a region, also of a note that has only its number. */
+static void copy_region(const struct metrics *m, const struct effect *e, char dst[16])
+{
+    const struct core *core = metrics_core(m);
+    struct str name = e->region;
+    if (name.len == 0 && core && e->region_code >= 0)
+        name = str_of(core_config(core)->regions[e->region_code].name);
+    (void)str_copy(dst, 16, name);
+}
+
+static void remember_refusal(struct metrics *m, const struct effect *e, int64_t wall_ms)
+{
+    struct metrics_refusal refusal = {
+        .wall_ms = wall_ms,
+        .err = e->err,
+        .lobby = e->lobby,
+        .server = e->server_id,
+        .ticket = e->ticket,
+    };
+    (void)str_copy(refusal.chat, sizeof(refusal.chat), e->chat);
+    copy_region(m, e, refusal.region);
+    recent_refused(&m->recent, &refusal);
+}
+
+static void failed(struct metrics *m, struct series *s, const struct effect *e, int64_t now_us,
+                   int64_t wall_ms)
+{
+    if (e->session == 0) /* nobody could be asked, so it was never said to be open */
+        s->requests++;
+    s->failed[error_of(e->err)]++;
+    answered(m, s, e, RESULT_FAILED, now_us);
+    remember_refusal(m, e, wall_ms);
+}
+
+void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int64_t wall_ms)
+{
+    struct series *s = series_of(m, e->fleet_id, e->region_code);
+    s->notes[e->note]++;
+    switch (e->note) {
+    case NOTE_TICKET_OPENED:
+        s->requests++;
+        break;
+    case NOTE_TICKET_DONE:
+        done(m, s, e, now_us);
+        break;
+    case NOTE_TICKET_FAILED:
+        failed(m, s, e, now_us, wall_ms);
+        break;
+    case NOTE_TICKET_CANCELLED:
+        if (e->err != 0) /* else it had been answered, and a match was given up */
+            answered(m, s, e, RESULT_CANCELLED, now_us);
+        break;
+    case NOTE_TICKET_RETRY:
+        s->retries[retry_of(e->text)]++;
+        break;
+    case NOTE_MATCH_READY:
+        observe(&s->readies, elapsed_us(e->since_us, now_us));
+        break;
+    case NOTE_MATCH_ENDED:
+        s->ended[e->reason >= 0 && e->reason < END_REASONS ? e->reason : END_NONE]++;
+        break;
+    case NOTE_REFUSED:
+        s->refused[error_of(e->err)]++;
+        remember_refusal(m, e, wall_ms);
+        break;
+    case NOTE_STOPPED:
+        m->stopped_ms += e->wall_ms;
+        break;
+    default:
+        break;
+    }
+}
+
+void metrics_round_trip(struct metrics *m, conn_id conn, int64_t us)
+{
+    const struct core *core = metrics_core(m);
+    struct view_peer peer;
+    if (!core || !view_peer(core, conn, &peer) || peer.role != ROLE_SERVER)
+        return;
+    observe(&series_of(m, (int32_t)peer.fleet_id, peer.region)->round_trip, us);
+}
+
+/* ── store, HTTP, loop ─────────────────────────────────────────────────────────────────────── */
+
+void metrics_submitted(struct metrics *m, const struct store_batch *batch)
+{
+    histogram_add(&m->batch_bytes, &histogram_bytes, (int64_t)batch->len);
+    histogram_add(&m->batch_changes, &histogram_counts, (int64_t)batch->n_changes);
+    histogram_add(&m->batch_effects, &histogram_counts, (int64_t)batch->n_effects);
+}
+
+void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us)
+{
+    observe(&m->commits, us);
+    if (result == 0)
+        m->committed_us = now_us;
+    else
+        m->commits_failed++;
+}
+
+/* The rare way: a name of another address may be a known one; at the limit the last is "other". */
+static struct http_operation *add_operation(struct metrics *m, const char *name)
+{
+    struct http_operation *o = NULL;
+    if (m->n_operations == METRICS_OPERATIONS_MAX - 1)
+        name = "other";
+    for (size_t i = 0; i < m->n_operations && !o; i++)
+        o = strcmp(m->operations[i]->name, name) == 0 ? m->operations[i] : NULL;
+    if (!o) {
+        o = xcalloc(1, sizeof(*o));
+        o->name = name;
+        m->operations[m->n_operations++] = o;
+    }
+    return o;
+}
+
+static struct http_operation *operation_of(struct metrics *m, const char *name)
+{
+    struct http_operation *o = map_get(&m->by_operation, (uint64_t)(uintptr_t)name);
+    if (!o) {
+        o = add_operation(m, name);
+        if (m->by_operation.len < METRICS_OPERATIONS_MAX)
+            map_put(&m->by_operation, (uint64_t)(uintptr_t)name, o);
+    }
+    return o;
+}
+
+static struct http_status *status_of(struct http_operation *o, int status)
+{
+    size_t i = 0;
+    while (i < o->n_statuses && o->statuses[i].status != status)
+        i++;
+    if (i < o->n_statuses)
+        return &o->statuses[i];
+    if (o->n_statuses == METRICS_STATUSES_MAX)
+        return &o->statuses[METRICS_STATUSES_MAX - 1];
+    bool last = o->n_statuses == METRICS_STATUSES_MAX - 1;
+    o->statuses[o->n_statuses].status = last ? 0 : status;
+    return &o->statuses[o->n_statuses++];
+}
+
+void metrics_http(struct metrics *m, const char *operation, int status, int64_t us)
+{
+    struct http_operation *o = operation_of(m, operation ? operation : "unknown");
+    status_of(o, status)->n++;
+    observe(&o->durations, us);
+}
+
+void metrics_turn(struct metrics *m, int64_t us, int64_t now_us)
+{
+    histogram_add(&m->turns, &histogram_durations, us);
+    int64_t slot = now_us / LONGEST_SLOT_US;
+    struct longest *longest = &m->longest[slot % LONGEST_SLOTS];
+    if (longest->slot != slot)
+        *longest = (struct longest){.slot = slot};
+    if (longest->us < us)
+        longest->us = us;
+}
+
+/* ── uptimes ───────────────────────────────────────────────────────────────────────────────── */
+
+/* Upper ends of all but the last; scrape.c has their names. */
+static const int64_t uptime_ends_ms[UPTIMES - 1] = {
+    60 * 1000L,       600 * 1000L,       3600 * 1000L,
+    6 * 3600 * 1000L, 24 * 3600 * 1000L, 7 * 24 * 3600 * 1000L,
+};
+
+static void look_at(struct metrics *m, const struct view_server *server, int64_t wall_ms)
+{
+    if (!server->connected)
+        return;
+    int64_t up_ms = wall_ms - server->connected_wall_ms;
+    if (up_ms < 0)
+        up_ms = 0;
+    int i = 0;
+    while (i < UPTIMES - 1 && up_ms >= uptime_ends_ms[i])
+        i++;
+    struct uptimes *u = &series_of(m, (int32_t)server->fleet_id, server->region)->looking;
+    u->counts[i]++;
+    u->servers++;
+    u->sum_ms += up_ms;
+}
+
+static void looked_at_all(struct metrics *m)
+{
+    for (size_t i = 0; i < m->n_series; i++) {
+        m->series[i]->uptimes = m->series[i]->looking;
+        m->series[i]->looking = (struct uptimes){0};
+    }
+    m->servers = m->looked;
+    m->looked = 0;
+    m->looked_at = 0;
+}
+
+/* A few each time: to look at 100,000 servers at once would hold up everybody for tens of
+ * milliseconds. All are seen within 256 ticks. */
+void metrics_tick(struct metrics *m, int64_t wall_ms)
+{
+    const struct core *core = metrics_core(m);
+    struct view_server server;
+    int32_t few = m->servers / 256 + 16;
+    for (int32_t i = 0; core && i < few; i++) {
+        m->looked_at = core_next(core, ROW_server, m->looked_at);
+        if (m->looked_at == 0) {
+            looked_at_all(m);
+            return;
+        }
+        m->looked++;
+        if (view_server(core, m->looked_at, &server))
+            look_at(m, &server, wall_ms);
+    }
+}
+
+/* ── the recent past ───────────────────────────────────────────────────────────────────────── */
+
+void metrics_recent(const struct metrics *m, int64_t now_us, struct metrics_recent *ret)
+{
+    recent_read(&m->recent, now_us, ret);
+}
+
+size_t metrics_refusals(const struct metrics *m, struct metrics_refusal ret[RECENT_REFUSALS])
+{
+    return recent_refusals(&m->recent, ret);
+}

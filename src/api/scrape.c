@@ -1,0 +1,670 @@
+/* GET /metrics. The table at the end says for each metric how its samples are had; everything else
+ * here is the few ways there are. */
+#include "api/metrics_parts.h"
+
+#include "api/door.h"
+#include "api/exposition.h"
+#include "api/process.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/http.h"
+#include "store/pipeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A series with its labels as text and its servers as they are now. */
+struct place {
+    const struct series *series;
+    struct labels labels;
+    bool has_servers;
+    struct view_group group;
+};
+
+struct scrape {
+    struct metrics *m;
+    struct buf *out;
+    const struct core *core; /* NULL: not watched */
+    int64_t now_us;
+    struct place *places;
+    size_t n_places;
+    struct core_counts counts;
+    struct process_figures process;
+    bool has_store;
+    struct store_figures store;
+};
+
+static const struct labels no_labels;
+
+static const char *const uptime_names[UPTIMES] = {
+    "under_1m", "1m_to_10m", "10m_to_1h", "1h_to_6h", "6h_to_1d", "1d_to_7d", "over_7d",
+};
+
+/* ── places ────────────────────────────────────────────────────────────────────────────────── */
+
+static void name_fleet(const struct scrape *s, struct place *p)
+{
+    struct view_fleet fleet;
+    char number[16];
+    int32_t id = p->series->fleet_id;
+    snprintf(number, sizeof(number), "%d", id);
+    if (id == 0)
+        labels_add(&p->labels, "fleet", "none");
+    else if (s->core && view_fleet(s->core, id, &fleet))
+        labels_add(&p->labels, "fleet", fleet.name);
+    else
+        labels_add(&p->labels, "fleet", number);
+}
+
+/* By its name of today: a name belongs to one code at a time, so no two series read the same. */
+static void name_region(const struct scrape *s, struct place *p)
+{
+    char number[16];
+    int8_t code = p->series->region;
+    const char *name = s->core && code >= 0 ? core_config(s->core)->regions[code].name : "";
+    snprintf(number, sizeof(number), "region_%d", code);
+    if (code < 0)
+        name = p->series->fleet_id == 0 ? "none" : "several";
+    labels_add(&p->labels, "region", name[0] ? name : number);
+}
+
+/* Fleets with servers are shown from their first server on, not from their first allocation. */
+static void find_series(struct scrape *s)
+{
+    struct view_group group;
+    int64_t fleet = 0;
+    while (s->core && (fleet = core_next(s->core, ROW_fleet, fleet)) != 0) {
+        for (int8_t code = 0; code < REGION_CODES; code++) {
+            if (view_group(s->core, fleet, code, &group))
+                (void)series_of(s->m, (int32_t)fleet, code);
+        }
+    }
+}
+
+static void find_places(struct scrape *s)
+{
+    find_series(s);
+    s->n_places = s->m->n_series;
+    s->places = xcalloc(s->n_places, sizeof(struct place));
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        p->series = s->m->series[i];
+        name_fleet(s, p);
+        name_region(s, p);
+        p->has_servers =
+            s->core && view_group(s->core, p->series->fleet_id, p->series->region, &p->group);
+    }
+}
+
+/* What cannot have come from one fleet and region is shown where it is not 0. */
+static bool is_shown(const struct place *p, uint64_t value)
+{
+    return value > 0 || p->series->region >= 0;
+}
+
+/* ── counted by series ─────────────────────────────────────────────────────────────────────── */
+
+/* how->at is where the member stands in its struct. */
+struct how {
+    void (*write)(struct scrape *s, const char *name, const struct how *how);
+    size_t at;
+    const struct histogram_scale *scale;
+};
+
+static const void *member(const void *object, const struct how *how)
+{
+    return (const char *)object + how->at;
+}
+
+static void write_counter(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        uint64_t value = *(const uint64_t *)member(p->series, how);
+        if (is_shown(p, value))
+            exposition_sample(s->out, name, &p->labels, (int64_t)value);
+    }
+}
+
+/* Of notes that know no fleet. */
+static void write_sum(struct scrape *s, const char *name, const struct how *how)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->n_places; i++)
+        sum += *(const uint64_t *)member(s->places[i].series, how);
+    exposition_sample(s->out, name, &no_labels, (int64_t)sum);
+}
+
+static void write_place_histogram(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        const struct histogram *h = member(p->series, how);
+        if (is_shown(p, histogram_count(h)))
+            exposition_histogram(s->out, name, &p->labels, h, how->scale);
+    }
+}
+
+/* One sample with one more label. */
+static void write_labelled(struct scrape *s, const char *name, struct place *p, const char *key,
+                           const char *word, int64_t value)
+{
+    size_t len = p->labels.len;
+    labels_add(&p->labels, key, word);
+    exposition_sample(s->out, name, &p->labels, value);
+    p->labels.len = len;
+}
+
+static const char *const result_names[RESULTS] = {"done", "failed", "cancelled"};
+
+static void write_durations(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        for (int r = 0; r < RESULTS; r++) {
+            const struct histogram *h = &p->series->durations[r];
+            size_t len = p->labels.len;
+            labels_add(&p->labels, "result", result_names[r]);
+            if (is_shown(p, histogram_count(h)))
+                exposition_histogram(s->out, name, &p->labels, h, how->scale);
+            p->labels.len = len;
+        }
+    }
+}
+
+static void write_result(struct scrape *s, const char *name, struct place *p, enum result result,
+                         int err, uint64_t value)
+{
+    size_t len = p->labels.len;
+    labels_add(&p->labels, "result", result_names[result]);
+    write_labelled(s, name, p, "reason", err_code(err), (int64_t)value);
+    p->labels.len = len;
+}
+
+/* The usual reasons are there from the start, so that the first failure is seen as an increase. */
+static bool is_usual_failure(int order)
+{
+    return order == ERR_ORDER_NO_SERVERS || order == ERR_ORDER_ALLOCATION_TIMEOUT;
+}
+
+static void write_allocations(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        const struct series *series = p->series;
+        if (is_shown(p, series->results[RESULT_DONE]))
+            write_result(s, name, p, RESULT_DONE, 0, series->results[RESULT_DONE]);
+        for (int e = 0; e < ERR_ORDER_END; e++) {
+            if (series->failed[e] > 0 || (is_usual_failure(e) && is_shown(p, 0)))
+                write_result(s, name, p, RESULT_FAILED, -e, series->failed[e]);
+        }
+        if (is_shown(p, series->results[RESULT_CANCELLED]))
+            write_result(s, name, p, RESULT_CANCELLED, ERR_TICKET_CANCELLED,
+                         series->results[RESULT_CANCELLED]);
+    }
+}
+
+static void write_retries(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        for (int r = 0; r < RETRIES; r++) {
+            uint64_t value = p->series->retries[r];
+            if (value > 0 || (r != RETRY_OTHER && is_shown(p, 0)))
+                write_labelled(s, name, p, "reason", retry_names[r], (int64_t)value);
+        }
+    }
+}
+
+static void write_refusals(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        for (int e = 0; e < ERR_ORDER_END; e++) {
+            uint64_t value = s->places[i].series->refused[e];
+            if (value > 0)
+                write_labelled(s, name, &s->places[i], "reason", err_code(-e), (int64_t)value);
+        }
+    }
+}
+
+static void write_ended(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        for (int8_t r = END_NONE + 1; r < END_REASONS; r++) {
+            uint64_t value = p->series->ended[r];
+            if (is_shown(p, value))
+                write_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
+        }
+    }
+}
+
+/* ── as it is now ──────────────────────────────────────────────────────────────────────────── */
+
+static void write_servers(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        for (int status = 0; p->has_servers && status < 4; status++)
+            write_labelled(s, name, p, "status", server_status_name((enum server_status)status),
+                           p->group.servers[status]);
+    }
+}
+
+static void write_passed_over(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        for (int r = PASSED_NOT + 1; p->has_servers && r < PASSED_REASONS; r++)
+            write_labelled(s, name, p, "reason", passed_over_name((enum passed_over)r),
+                           p->group.passed[r]);
+    }
+}
+
+static void write_group_int(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        if (p->has_servers)
+            exposition_sample(s->out, name, &p->labels, *(const int64_t *)member(&p->group, how));
+    }
+}
+
+static void write_sessions(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        if (p->has_servers)
+            exposition_sample(s->out, name, &p->labels, p->group.sessions_open);
+    }
+}
+
+/* A mean over nobody is no figure. */
+static void write_mean(struct scrape *s, const char *name, const struct how *how, double scale)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        if (p->has_servers && p->group.connected > 0)
+            exposition_real(s->out, name, &p->labels,
+                            *(const double *)member(&p->group, how) * scale);
+    }
+}
+
+static void write_group_ratio(struct scrape *s, const char *name, const struct how *how)
+{
+    write_mean(s, name, how, 1);
+}
+
+static void write_group_percent(struct scrape *s, const char *name, const struct how *how)
+{
+    write_mean(s, name, how, 0.01);
+}
+
+static void write_uptimes(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct place *p = &s->places[i];
+        for (int u = 0; p->has_servers && u < UPTIMES; u++)
+            write_labelled(s, name, p, "uptime", uptime_names[u], p->series->uptimes.counts[u]);
+    }
+}
+
+static void write_uptime_mean(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        const struct uptimes *u = &p->series->uptimes;
+        if (p->has_servers && u->servers > 0)
+            exposition_decimal(s->out, name, &p->labels, u->sum_ms / u->servers, 1000);
+    }
+}
+
+static void write_count(struct scrape *s, const char *name, const struct how *how)
+{
+    if (s->core)
+        exposition_sample(s->out, name, &no_labels, *(const int32_t *)member(&s->counts, how));
+}
+
+static void write_spoofed(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    if (s->core)
+        exposition_sample(s->out, name, &no_labels, core_spoofed(s->core));
+}
+
+/* ── store ─────────────────────────────────────────────────────────────────────────────────── */
+
+static void write_histogram(struct scrape *s, const char *name, const struct how *how)
+{
+    exposition_histogram(s->out, name, &no_labels, member(s->m, how), how->scale);
+}
+
+static void write_own_counter(struct scrape *s, const char *name, const struct how *how)
+{
+    exposition_sample(s->out, name, &no_labels, *(const int64_t *)member(s->m, how));
+}
+
+static void write_own_ms(struct scrape *s, const char *name, const struct how *how)
+{
+    exposition_decimal(s->out, name, &no_labels, *(const int64_t *)member(s->m, how), 1000);
+}
+
+static void write_read_only(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    if (s->m->sources.pipeline)
+        exposition_sample(s->out, name, &no_labels,
+                          pipeline_state(s->m->sources.pipeline) == PIPELINE_READ_ONLY);
+}
+
+static void write_commit_age(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    if (s->m->committed_us > 0)
+        exposition_decimal(s->out, name, &no_labels, s->now_us - s->m->committed_us, 1000000);
+}
+
+static void write_backlog(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    if (s->m->sources.pipeline)
+        exposition_sample(s->out, name, &no_labels,
+                          (int64_t)pipeline_backlog(s->m->sources.pipeline));
+}
+
+static void write_fold_lag(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    int64_t lag = s->store.last_seq - s->store.folded_seq;
+    if (s->has_store)
+        exposition_sample(s->out, name, &no_labels, lag > 0 ? lag : 0);
+}
+
+static void write_fold_lag_seconds(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    if (s->has_store)
+        exposition_decimal(s->out, name, &no_labels, s->store.fold_lag_ms, 1000);
+}
+
+static void write_store(struct scrape *s, const char *name, const struct how *how)
+{
+    if (s->has_store)
+        exposition_sample(s->out, name, &no_labels, *(const int64_t *)member(&s->store, how));
+}
+
+/* ── connections and HTTP ──────────────────────────────────────────────────────────────────── */
+
+static void write_port(struct scrape *s, const char *name, const char *port, int64_t value)
+{
+    struct labels l = {.len = 0};
+    labels_add(&l, "port", port);
+    exposition_sample(s->out, name, &l, value);
+}
+
+static void write_doors(struct scrape *s, const char *name, const struct how *how)
+{
+    const struct doors *d = s->m->sources.doors;
+    for (size_t i = 0; d && i < d->n; i++)
+        write_port(s, name, d->all[i].port->name,
+                   *(const int64_t *)member(&d->all[i].figures, how));
+}
+
+static void write_connections(struct scrape *s, const char *name, const struct how *how)
+{
+    write_doors(s, name, how);
+    struct http_figures figures;
+    if (!s->m->sources.http)
+        return;
+    http_server_figures(s->m->sources.http, &figures);
+    write_port(s, name, "http", figures.connections);
+}
+
+static void write_refused(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    const struct doors *d = s->m->sources.doors;
+    for (size_t i = 0; d && i < d->n; i++) {
+        if (d->all[i].listener)
+            write_port(s, name, d->all[i].port->name, listener_refused(d->all[i].listener));
+    }
+}
+
+static void write_held(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    const struct doors *d = s->m->sources.doors;
+    for (size_t i = 0; d && i < d->n; i++)
+        write_port(s, name, d->all[i].port->name, d->all[i].held);
+}
+
+static void write_http_requests(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->m->n_operations; i++) {
+        const struct http_operation *o = s->m->operations[i];
+        for (size_t j = 0; j < o->n_statuses; j++) {
+            struct labels l = {.len = 0};
+            char number[16];
+            snprintf(number, sizeof(number), "%d", o->statuses[j].status);
+            labels_add(&l, "operation", o->name);
+            labels_add(&l, "status", o->statuses[j].status ? number : "other");
+            exposition_sample(s->out, name, &l, (int64_t)o->statuses[j].n);
+        }
+    }
+}
+
+static void write_http_durations(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->m->n_operations; i++) {
+        const struct http_operation *o = s->m->operations[i];
+        struct labels l = {.len = 0};
+        labels_add(&l, "operation", o->name);
+        exposition_histogram(s->out, name, &l, &o->durations, how->scale);
+    }
+}
+
+/* ── process ───────────────────────────────────────────────────────────────────────────────── */
+
+static void write_longest(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    int64_t slot = s->now_us / LONGEST_SLOT_US;
+    int64_t us = 0;
+    for (int i = 0; i < LONGEST_SLOTS; i++) {
+        const struct longest *l = &s->m->longest[i];
+        if (l->slot > slot - LONGEST_SLOTS && l->us > us)
+            us = l->us;
+    }
+    exposition_decimal(s->out, name, &no_labels, us, 1000000);
+}
+
+static void write_log_dropped(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    exposition_sample(s->out, name, &no_labels, (int64_t)log_dropped());
+}
+
+static void write_build_info(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    struct labels l = {.len = 0};
+    labels_add(&l, "version", MUSTER_VERSION);
+    exposition_sample(s->out, name, &l, 1);
+}
+
+static void write_cpu(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    if (s->process.cpu_us >= 0)
+        exposition_decimal(s->out, name, &no_labels, s->process.cpu_us, 1000000);
+}
+
+static void write_process(struct scrape *s, const char *name, const struct how *how)
+{
+    int64_t value = *(const int64_t *)member(&s->process, how);
+    if (value >= 0)
+        exposition_sample(s->out, name, &no_labels, value);
+}
+
+/* ── the table ─────────────────────────────────────────────────────────────────────────────── */
+
+#define SERIES(member_)                                                                            \
+    {                                                                                              \
+        write_counter, offsetof(struct series, member_), NULL                                      \
+    }
+#define SUM(note_)                                                                                 \
+    {                                                                                              \
+        write_sum, offsetof(struct series, notes[note_]), NULL                                     \
+    }
+#define PLACE_HISTOGRAM(member_, scale_)                                                           \
+    {                                                                                              \
+        write_place_histogram, offsetof(struct series, member_), &(scale_)                         \
+    }
+#define GROUP(write_, member_)                                                                     \
+    {                                                                                              \
+        write_, offsetof(struct view_group, member_), NULL                                         \
+    }
+#define COUNT(member_)                                                                             \
+    {                                                                                              \
+        write_count, offsetof(struct core_counts, member_), NULL                                   \
+    }
+#define OWN(write_, member_, scale_)                                                               \
+    {                                                                                              \
+        write_, offsetof(struct metrics, member_), scale_                                          \
+    }
+#define STORE(member_)                                                                             \
+    {                                                                                              \
+        write_store, offsetof(struct store_figures, member_), NULL                                 \
+    }
+#define DOORS(write_, member_)                                                                     \
+    {                                                                                              \
+        write_, offsetof(struct door_figures, member_), NULL                                       \
+    }
+#define PROCESS(member_)                                                                           \
+    {                                                                                              \
+        write_process, offsetof(struct process_figures, member_), NULL                             \
+    }
+#define PLAIN(write_)                                                                              \
+    {                                                                                              \
+        write_, 0, NULL                                                                            \
+    }
+
+static const struct how hows[METRICS] = {
+    [METRIC_ALLOCATION_REQUESTS] = SERIES(requests),
+    [METRIC_ALLOCATIONS] = PLAIN(write_allocations),
+    [METRIC_ALLOCATION_RETRIES] = PLAIN(write_retries),
+    [METRIC_ALLOCATION_DURATION] = {write_durations, 0, &histogram_durations},
+    [METRIC_ALLOCATION_ACK] = PLACE_HISTOGRAM(acks, histogram_durations),
+    [METRIC_ALLOCATION_READY] = PLACE_HISTOGRAM(readies, histogram_durations),
+    [METRIC_CHOSEN_LOAD] = PLACE_HISTOGRAM(chosen_load, histogram_ratios),
+    [METRIC_TICKETS_OPEN] = COUNT(tickets_open),
+    [METRIC_TICKETS_KEPT] = COUNT(tickets_kept),
+
+    [METRIC_SERVERS] = PLAIN(write_servers),
+    [METRIC_SERVERS_PASSED_OVER] = PLAIN(write_passed_over),
+    [METRIC_SLOTS_USED] = GROUP(write_group_int, slots_used),
+    [METRIC_SLOTS_MAX] = GROUP(write_group_int, slots_total),
+    [METRIC_SESSIONS_OPEN] = PLAIN(write_sessions),
+    [METRIC_LOAD_MEAN] = GROUP(write_group_ratio, load_mean),
+    [METRIC_LOAD_SPREAD] = GROUP(write_group_ratio, load_spread),
+    [METRIC_CPU_MEAN] = GROUP(write_group_percent, cpu_percent),
+    [METRIC_MEMORY_MEAN] = GROUP(write_group_percent, memory_percent),
+    [METRIC_SERVERS_BY_UPTIME] = PLAIN(write_uptimes),
+    [METRIC_UPTIME_MEAN] = PLAIN(write_uptime_mean),
+    [METRIC_ROUND_TRIP] = PLACE_HISTOGRAM(round_trip, histogram_durations),
+    [METRIC_SERVER_REGISTRATIONS] = SERIES(notes[NOTE_SERVER_REGISTERED]),
+    [METRIC_SERVER_RETURNS] = SERIES(notes[NOTE_SERVER_RETURNED]),
+    [METRIC_SERVER_DROPS] = SERIES(notes[NOTE_SERVER_DROPPED]),
+    [METRIC_SERVER_TIMEOUTS] = SERIES(notes[NOTE_SERVER_OFFLINE]),
+    [METRIC_SERVER_FORGOTTEN] = SERIES(notes[NOTE_SERVER_FORGOTTEN]),
+    [METRIC_SERVER_BACKOFFS] = SERIES(notes[NOTE_SERVER_BACKOFF]),
+    [METRIC_SERVER_DRAINS] = SERIES(notes[NOTE_SERVER_DRAINING]),
+    [METRIC_SERVER_SHORTFALLS] = SERIES(notes[NOTE_SERVER_SHORTFALL]),
+    [METRIC_SERVER_UNKNOWN_MATCHES] = SERIES(notes[NOTE_SERVER_UNKNOWN_MATCH]),
+    [METRIC_LATE_ACKS] = SERIES(notes[NOTE_LATE_ACK]),
+    [METRIC_CANCELS_GIVEN_UP] = SERIES(notes[NOTE_CANCEL_GIVEN_UP]),
+
+    [METRIC_MATCHES_LOST] = SERIES(notes[NOTE_MATCH_LOST]),
+    [METRIC_MATCHES_BACK] = SERIES(notes[NOTE_MATCH_BACK]),
+    [METRIC_MATCHES_ENDED] = PLAIN(write_ended),
+
+    [METRIC_CHAT_SERVERS] = COUNT(chat_servers),
+    [METRIC_CHAT_REGISTRATIONS] = SUM(NOTE_CHAT_REGISTERED),
+    [METRIC_CHAT_DEPARTURES] = SUM(NOTE_CHAT_GONE),
+    [METRIC_REFUSALS] = PLAIN(write_refusals),
+    [METRIC_SPOOFED_FRAMES] = PLAIN(write_spoofed),
+    [METRIC_OPERATIONS] = SUM(NOTE_OPERATED),
+    [METRIC_CONFIG_RELOADS] = SUM(NOTE_CONFIGURED),
+    [METRIC_STOPS] = SUM(NOTE_STOPPED),
+    [METRIC_STOPPED_SECONDS] = OWN(write_own_ms, stopped_ms, NULL),
+
+    [METRIC_COMMIT_DURATION] = OWN(write_histogram, commits, &histogram_durations),
+    [METRIC_BATCH_BYTES] = OWN(write_histogram, batch_bytes, &histogram_bytes),
+    [METRIC_BATCH_CHANGES] = OWN(write_histogram, batch_changes, &histogram_counts),
+    [METRIC_BATCH_EFFECTS] = OWN(write_histogram, batch_effects, &histogram_counts),
+    [METRIC_COMMITS_FAILED] = OWN(write_own_counter, commits_failed, NULL),
+    [METRIC_READ_ONLY] = PLAIN(write_read_only),
+    [METRIC_COMMIT_AGE] = PLAIN(write_commit_age),
+    [METRIC_BACKLOG] = PLAIN(write_backlog),
+    [METRIC_FOLD_LAG_BATCHES] = PLAIN(write_fold_lag),
+    [METRIC_FOLD_LAG_SECONDS] = PLAIN(write_fold_lag_seconds),
+    [METRIC_JOURNAL_BATCHES] = STORE(journal_rows),
+    [METRIC_JOURNAL_BYTES] = STORE(journal_bytes),
+
+    [METRIC_CONNECTIONS] = DOORS(write_connections, connections),
+    [METRIC_ACCEPTED] = DOORS(write_doors, accepted),
+    [METRIC_REFUSED] = PLAIN(write_refused),
+    [METRIC_CUT] = DOORS(write_doors, cut),
+    [METRIC_PROTOCOL_ERRORS] = DOORS(write_doors, protocol_errors),
+    [METRIC_RECEIVED_BYTES] = DOORS(write_doors, received_bytes),
+    [METRIC_SENT_BYTES] = DOORS(write_doors, sent_bytes),
+    [METRIC_HELD] = PLAIN(write_held),
+    [METRIC_HTTP_REQUESTS] = PLAIN(write_http_requests),
+    [METRIC_HTTP_DURATION] = {write_http_durations, 0, &histogram_durations},
+
+    [METRIC_LOOP_TURN] = OWN(write_histogram, turns, &histogram_durations),
+    [METRIC_LOOP_LONGEST] = PLAIN(write_longest),
+    [METRIC_LOG_DROPPED] = PLAIN(write_log_dropped),
+    [METRIC_BUILD_INFO] = PLAIN(write_build_info),
+    [METRIC_PROCESS_CPU] = PLAIN(write_cpu),
+    [METRIC_PROCESS_RESIDENT] = PROCESS(resident_bytes),
+    [METRIC_PROCESS_VIRTUAL] = PROCESS(virtual_bytes),
+    [METRIC_PROCESS_FDS] = PROCESS(open_fds),
+    [METRIC_PROCESS_MAX_FDS] = PROCESS(max_fds),
+    [METRIC_PROCESS_START] = OWN(write_own_ms, started_wall_ms, NULL),
+};
+
+static const struct {
+    const char *name;
+    const char *type;
+    const char *help;
+} families[METRICS] = {
+#define M(id, type, name, labels, help, seed) {name, #type, help},
+#include "api/metrics.def"
+#undef M
+};
+
+void metrics_render(struct metrics *m, struct buf *out)
+{
+    struct scrape s = {.m = m, .out = out, .core = metrics_core(m), .now_us = clock_monotonic_us()};
+    find_places(&s);
+    process_read(&s.process);
+    if (s.core)
+        core_count(s.core, &s.counts);
+    s.has_store = m->sources.store && store_figures(m->sources.store, &s.store);
+    for (int i = 0; i < METRICS; i++) {
+        exposition_family(out, families[i].name, families[i].type, families[i].help);
+        hows[i].write(&s, families[i].name, &hows[i]);
+    }
+    free(s.places);
+}
