@@ -356,19 +356,19 @@ static void put_on_loop(struct http_server *s)
     resume_listening(s);
 }
 
-int http_server_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+int http_server_start(struct loop *loop, const struct http_place *place,
                       const struct http_limits *limits, const struct http_ops *ops,
                       struct http_server **ret, const char **ret_why)
 {
     struct http_server *s = xcalloc(1, sizeof(*s));
     s->loop = loop;
-    s->tls = tls;
+    s->tls = place->tls;
     s->limits = *limits;
     s->ops = *ops;
     s->ticked_ms = clock_monotonic_ms();
     s->earliest_ms = HTTP_NEVER;
     list_init(&s->conns);
-    const char *why = open_all(s, ip, port);
+    const char *why = open_all(s, place->ip, place->port);
     if (why) {
         *ret_why = why;
         free(s);

@@ -55,8 +55,15 @@ struct http_ops {
     void *user;
 };
 
-/* Binds and listens; port 0 picks a free one. tls NULL = plain. 0, or ERR_IO with *ret_why. */
-int http_server_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+/* Where it listens. */
+struct http_place {
+    const char *ip;
+    uint16_t port;   /* 0 picks a free one */
+    struct tls *tls; /* borrowed; NULL = plain */
+};
+
+/* Binds and listens. 0, or ERR_IO with *ret_why, and nothing is left behind. */
+int http_server_start(struct loop *loop, const struct http_place *place,
                       const struct http_limits *limits, const struct http_ops *ops,
                       struct http_server **ret, const char **ret_why);
 

@@ -221,6 +221,7 @@ static enum MHD_Result refuse_head(struct http_request *r)
 
 /* First with the head, then with each piece of the body, then, when all of it is there, until there
  * is an answer: again after each resume. */
+/* NOLINTNEXTLINE(readability-function-size): libmicrohttpd wants that many parameters. */
 enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const char *url,
                                 const char *method, const char *version, const char *upload,
                                 size_t *upload_size, void **request)

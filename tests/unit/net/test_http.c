@@ -975,10 +975,12 @@ static void an_address_that_cannot_be_had_is_told(void **state)
     const struct http_ops ops = {on_request, on_done, w};
     struct http_server *s = NULL;
     const char *why = NULL;
-    int err = http_server_start(&w->loop, "127.0.0.1", w->port, NULL, &w->limits, &ops, &s, &why);
+    const struct http_place taken = {"127.0.0.1", w->port, NULL};
+    int err = http_server_start(&w->loop, &taken, &w->limits, &ops, &s, &why);
     assert_int_equal(err, ERR_IO);
     assert_string_equal(why, "address already in use");
-    err = http_server_start(&w->loop, "localhost", 0, NULL, &w->limits, &ops, &s, &why);
+    const struct http_place named = {"localhost", 0, NULL};
+    err = http_server_start(&w->loop, &named, &w->limits, &ops, &s, &why);
     assert_int_equal(err, ERR_IO);
     assert_string_equal(why, "not an IP address");
     assert_null(s);
