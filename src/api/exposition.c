@@ -29,16 +29,19 @@ static size_t escape(char c, char dst[2])
 
 void labels_add(struct labels *l, const char *key, const char *value)
 {
-    /* One byte is left for the closing quote. */
-    int n = snprintf(l->text + l->len, sizeof(l->text) - l->len - 1, "%s%s=\"",
-                     l->len > 0 ? "," : "", key);
-    if (n < 0 || (size_t)n >= sizeof(l->text) - l->len - 1)
+    size_t key_len = strlen(key);
+    if (l->len + key_len + sizeof(",=\"\"") > sizeof(l->text))
         return;
-    l->len += (size_t)n;
+    if (l->len > 0)
+        l->text[l->len++] = ',';
+    memcpy(l->text + l->len, key, key_len);
+    l->len += key_len;
+    l->text[l->len++] = '=';
+    l->text[l->len++] = '"';
     for (const char *c = value; *c; c++) {
         char escaped[2];
         size_t len = escape(*c, escaped);
-        if (l->len + len >= sizeof(l->text))
+        if (l->len + len + 1 > sizeof(l->text)) /* the closing quote */
             break;
         memcpy(l->text + l->len, escaped, len);
         l->len += len;
