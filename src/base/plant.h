@@ -13,6 +13,10 @@ enum plant {
     PLANT_late_ack_accepted,   /* an ACK from a server that was given up still opens the session */
     PLANT_cancel_forgotten,    /* an owed CANCEL does not survive a restart */
     PLANT_wall_clock_liveness, /* silence is measured with the wall clock */
+    PLANT_read_before_durable, /* a list is shown before what it shows is stored */
+    PLANT_key_ignored,         /* a repeated request of an operator is done again */
+    PLANT_revoked_accepted,    /* a revoked token still lets somebody in */
+    PLANT_shown_before_stored, /* readers of changes see a batch when its commit begins */
 };
 
 #ifndef MUSTER_PLANT

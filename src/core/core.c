@@ -2,6 +2,7 @@
  * refuses. Everything else is in the nouns' own files. */
 #include "core/core.h"
 
+#include "base/plant.h"
 #include "core/operate.h"
 #include "core/state.h"
 
@@ -385,7 +386,10 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         gone(core, event->conn);
         break;
     case EVENT_READ:
-        effect_add(core, EFFECT_READ, event->conn);
+        if (PLANTED(read_before_durable))
+            batch_immediate(batch, EFFECT_READ, event->conn);
+        else
+            effect_add(core, EFFECT_READ, event->conn);
         break;
     case EVENT_OPERATE:
         operate(core, event->conn, &event->operate);

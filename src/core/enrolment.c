@@ -4,6 +4,7 @@
  *   made ──rotate──▶ next generation (the one before works for a while) ──▶ …
  *     └──────────── revoke, expiry ──▶ lets nobody in; forgotten when room is needed
  */
+#include "base/plant.h"
 #include "core/state.h"
 
 #include <inttypes.h>
@@ -48,7 +49,8 @@ struct str enrolment_text(const struct core *core, int64_t id, int32_t generatio
 static bool is_valid(const struct core *core, const struct row_enrolment *row)
 {
     int64_t now_ms = core->now.wall_ms;
-    return !row->revoked_wall_ms && (!row->expires_wall_ms || now_ms < row->expires_wall_ms);
+    bool revoked = row->revoked_wall_ms && !PLANTED(revoked_accepted);
+    return !revoked && (!row->expires_wall_ms || now_ms < row->expires_wall_ms);
 }
 
 static const struct row_enrolment *find_stored(const struct core *core,

@@ -87,11 +87,13 @@ static void repeat_wish(struct world *w)
 }
 
 /* Looks at a session; when the answer leaves, the disk must know what was seen. */
-static void read_something(struct world *w)
+void operator_reads(struct world *w)
 {
     struct operator* o = & w->operator;
     struct view_session view;
-    int64_t id = some_id(w, ROW_session);
+    bool newest = random_chance(&w->random, 70);
+    int64_t id = newest ? core_previous(pipeline_core(w->pipeline), ROW_session, 0)
+                        : some_id(w, ROW_session);
     if (o->reading || !id || !view_session(pipeline_core(w->pipeline), id, &view))
         return;
     struct event event = {.kind = EVENT_READ, .conn = ++w->next_conn};
@@ -121,7 +123,7 @@ void operator_acts(struct world *w)
     else if (die < 70)
         repeat_wish(w);
     else if (die < 95)
-        read_something(w);
+        operator_reads(w);
     else
         configure(w);
 }

@@ -22,6 +22,11 @@ static void on_submit(void *user, const struct store_batch *batch)
     world_after(w, delay, HAPPENS_COMMITTED)->life = w->plane_life;
 }
 
+static void on_durable(void *user, const struct store_batch *batch)
+{
+    reader_durable(user, batch);
+}
+
 /* Silence is only silence when no heartbeat came in that time and we were awake to hear it. */
 static void judge_close(struct world *w, const struct effect *e)
 {
@@ -124,7 +129,8 @@ static void look(struct world *w)
 
 void plane_start(struct world *w)
 {
-    struct pipeline_world around = {.submit = on_submit, .release = on_release, .user = w};
+    struct pipeline_world around = {
+        .submit = on_submit, .durable = on_durable, .release = on_release, .user = w};
     w->plane_life++;
     int err = pipeline_new(w->store, &w->config, secret, &around, world_wall_ms(w), w->now_ms,
                            &w->pipeline);
@@ -132,6 +138,7 @@ void plane_start(struct world *w)
         world_broken(w, "I5: what was stored cannot be loaded: %s", err_code(err));
         return;
     }
+    reader_catch_up(w);
     look(w);
     world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
 }
@@ -144,6 +151,7 @@ void plane_crash(struct world *w)
     if (w->committing && random_chance(&w->random, 50)) {
         (void)store_commit(w->store, &w->commit);
         shadow_stored(w, &w->commit);
+        reader_stored(w, &w->commit);
     }
     w->committing = false;
     pipeline_free(w->pipeline);
@@ -166,6 +174,10 @@ void plane_event(struct world *w, const struct event *event)
     }
     pipeline_event(w->pipeline, event, w->now_ms, world_wall_ms(w));
     look(w);
+    /* Somebody looks while what he sees is still on its way to the disk. */
+    bool fresh = event->kind == EVENT_ALLOCATE || event->kind == EVENT_ALLOCATE_ACK;
+    if (fresh && random_chance(&w->random, 5))
+        operator_reads(w);
     if (!w->broken)
         pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
 }
@@ -188,8 +200,10 @@ void plane_committed(struct world *w)
     store_memory_fail(w->store, STORE_MEMORY_WORKS);
     if (result)
         w->result->failed_commits++;
-    if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN)
+    if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN) {
         shadow_stored(w, &w->commit);
+        reader_stored(w, &w->commit);
+    }
     pipeline_committed(w->pipeline, result, w->now_ms, world_wall_ms(w));
     look(w);
 }

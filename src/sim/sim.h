@@ -27,6 +27,8 @@ struct sim_result {
     int64_t crashes;
     int64_t failed_commits;
     int64_t cuts;
+    int64_t shown;     /* batches a reader of changes was shown */
+    int64_t caught_up; /* … of which he learnt only after a restart */
 };
 
 void sim_run_seed(const struct sim_options *options, struct sim_result *ret);

@@ -156,6 +156,15 @@ struct operator
     bool seen_opened;
 };
 
+enum { READER_WINDOW = 256 }; /* more than the store's history */
+
+/* Somebody who follows the changes. */
+struct reader {
+    int64_t seen_seq;
+    int64_t stored_seq;
+    uint64_t stored[READER_WINDOW]; /* digests of the newest batches on the disk */
+};
+
 /* ── network ───────────────────────────────────────────────────────────────────────────────── */
 
 struct wire {
@@ -204,6 +213,7 @@ struct world {
     struct chat chats[MAX_CHATS];
     int n_chats;
     struct operator operator;
+    struct reader reader;
 };
 
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result);
@@ -253,8 +263,14 @@ void shadow_judge(struct world *w, const struct effect *effect);
 bool shadow_has_session(const struct world *w, int64_t id, bool opened);
 void shadow_done(struct world *w);
 
+/* reader.c */
+void reader_stored(struct world *w, const struct store_batch *batch);
+void reader_durable(struct world *w, const struct store_batch *batch);
+void reader_catch_up(struct world *w);
+
 /* operator.c */
 void operator_wake(struct world *w);
+void operator_reads(struct world *w);
 void operator_hear(struct world *w, const struct effect *effect);
 void operator_plane_died(struct world *w);
 void operator_check(struct world *w);
