@@ -114,10 +114,18 @@ static struct store_batch row_of(const struct batch *batch)
     };
 }
 
+static void show(struct pipeline *p, const struct store_batch *row)
+{
+    if (p->world.durable)
+        p->world.durable(p->world.user, row);
+}
+
 static void submit(struct pipeline *p, struct batch *batch)
 {
     p->committing = batch;
     struct store_batch row = row_of(batch);
+    if (PLANTED(shown_before_stored))
+        show(p, &row);
     p->world.submit(p->world.user, &row);
 }
 
@@ -166,8 +174,8 @@ static void durable(struct pipeline *p, struct instant now)
     p->committing = NULL;
     if (p->probing)
         core_numbered(p->core, batch->seq);
-    if (p->world.durable)
-        p->world.durable(p->world.user, &row);
+    if (!PLANTED(shown_before_stored))
+        show(p, &row);
     release(p, &batch->effects, 0);
     p->probing = false;
     p->unresolved = false;

@@ -53,12 +53,16 @@ static void long_run_goes_through_everything(void **state)
         sum.crashes += r.crashes;
         sum.failed_commits += r.failed_commits;
         sum.cuts += r.cuts;
+        sum.shown += r.shown;
+        sum.caught_up += r.caught_up;
     }
     assert_true(sum.answers > sum.successes);
     assert_true(sum.successes > 100);
     assert_true(sum.crashes > 10);
     assert_true(sum.failed_commits > 10);
     assert_true(sum.cuts > 10);
+    assert_true(sum.shown > 1000);
+    assert_true(sum.caught_up > 0);
 }
 
 static void trace_changes_nothing_and_tells_all(void **state)
