@@ -15,27 +15,19 @@ void buf_clear(struct buf *b)
     b->len = 0;
 }
 
-uint8_t *buf_extend(struct buf *b, size_t n)
+uint8_t *buf_grow(struct buf *b, size_t n)
 {
     size_t need = 0;
     if (__builtin_add_overflow(b->len, n, &need) || need > SIZE_MAX / 2)
         abort();
-    if (need > b->cap || !b->data) {
-        size_t cap = b->cap ? b->cap : 64;
-        while (cap < need)
-            cap *= 2;
-        b->data = xrealloc(b->data, cap);
-        b->cap = cap;
-    }
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap < need)
+        cap *= 2;
+    b->data = xrealloc(b->data, cap);
+    b->cap = cap;
     uint8_t *at = b->data + b->len;
     b->len = need;
     return at;
-}
-
-void buf_append(struct buf *b, const void *data, size_t n)
-{
-    if (n > 0)
-        memcpy(buf_extend(b, n), data, n);
 }
 
 void buf_consume(struct buf *b, size_t n)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf {
     uint8_t *data;
@@ -17,10 +18,25 @@ void buf_done(struct buf *b);
 /* Forgets the content, keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* Appends room for n bytes and returns it, uninitialised. Valid until the next append. */
-uint8_t *buf_extend(struct buf *b, size_t n);
+/* The rest of buf_extend, for a buffer that is too small. */
+uint8_t *buf_grow(struct buf *b, size_t n);
 
-void buf_append(struct buf *b, const void *data, size_t n);
+/* Appends room for n bytes and returns it, uninitialised. Valid until the next append. Here, and
+ * not in buf.c, because most calls are for a few bytes that fit. */
+static inline uint8_t *buf_extend(struct buf *b, size_t n)
+{
+    if (n > b->cap - b->len || !b->data)
+        return buf_grow(b, n);
+    uint8_t *at = b->data + b->len;
+    b->len += n;
+    return at;
+}
+
+static inline void buf_append(struct buf *b, const void *data, size_t n)
+{
+    if (n > 0)
+        memcpy(buf_extend(b, n), data, n);
+}
 
 /* Drops the first n bytes. */
 void buf_consume(struct buf *b, size_t n);

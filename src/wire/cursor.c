@@ -9,64 +9,12 @@ struct cursor cursor_of(const void *data, size_t len)
     return (struct cursor){.start = p, .at = p, .end = p ? p + len : p};
 }
 
-bool cursor_failed(const struct cursor *c)
-{
-    return c->error != NULL;
-}
-
 void cursor_fail(struct cursor *c, const char *why)
 {
     if (c->error)
         return;
     c->error = why;
     c->error_offset = (size_t)(c->at - c->start);
-}
-
-const uint8_t *cursor_bytes(struct cursor *c, size_t n)
-{
-    if (c->error)
-        return NULL;
-    if ((size_t)(c->end - c->at) < n) {
-        cursor_fail(c, "payload too short");
-        return NULL;
-    }
-    const uint8_t *p = c->at;
-    c->at += n;
-    return p;
-}
-
-static uint64_t little_endian(struct cursor *c, size_t n)
-{
-    const uint8_t *p = cursor_bytes(c, n);
-    uint64_t v = 0;
-    for (size_t i = 0; p && i < n; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    return v;
-}
-
-uint8_t cursor_u8(struct cursor *c)
-{
-    return (uint8_t)little_endian(c, 1);
-}
-
-uint16_t cursor_u16(struct cursor *c)
-{
-    return (uint16_t)little_endian(c, 2);
-}
-
-int8_t cursor_i8(struct cursor *c)
-{
-    return (int8_t)(uint8_t)little_endian(c, 1);
-}
-
-int32_t cursor_i32(struct cursor *c)
-{
-    return (int32_t)(uint32_t)little_endian(c, 4);
-}
-
-int64_t cursor_i64(struct cursor *c)
-{
-    return (int64_t)little_endian(c, 8);
 }
 
 bool cursor_flag(struct cursor *c)
@@ -84,7 +32,7 @@ bool cursor_flag(struct cursor *c)
 float cursor_f32(struct cursor *c, float min, float max)
 {
     const uint8_t *at = c->at;
-    uint32_t bits = (uint32_t)little_endian(c, 4);
+    uint32_t bits = (uint32_t)cursor_i32(c);
     float v = 0;
     memcpy(&v, &bits, sizeof(v));
     if (!c->error && (!isfinite(v) || v < min || v > max)) {
