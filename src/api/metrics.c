@@ -218,7 +218,7 @@ void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us
 static struct http_operation *add_operation(struct metrics *m, const char *name)
 {
     struct http_operation *o = NULL;
-    if (m->n_operations == METRICS_OPERATIONS_MAX - 1)
+    if (m->n_operations >= METRICS_OPERATIONS_MAX - 1)
         name = "other";
     for (size_t i = 0; i < m->n_operations && !o; i++)
         o = strcmp(m->operations[i]->name, name) == 0 ? m->operations[i] : NULL;
