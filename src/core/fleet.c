@@ -4,16 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const default_regions[] = {"USE", "USW", "EU", "SG", "MY", "PH",
-                                              "TH",  "ID",  "VN", "RU", "KR", "AU",
-                                              "LAT", "DX",  "CN", "BR", "TR"};
+/* Where each of the protocol's regions most likely stands: a city with data centres. */
+static const struct region_config default_regions[] = {
+    {"USE", true, 39.04, -77.49},  /* Ashburn */
+    {"USW", true, 37.34, -121.89}, /* San Jose */
+    {"EU", true, 50.11, 8.68},     /* Frankfurt */
+    {"SG", true, 1.35, 103.82},    /* Singapore */
+    {"MY", true, 3.14, 101.69},    /* Kuala Lumpur */
+    {"PH", true, 14.6, 120.98},    /* Manila */
+    {"TH", true, 13.76, 100.5},    /* Bangkok */
+    {"ID", true, -6.21, 106.85},   /* Jakarta */
+    {"VN", true, 10.82, 106.63},   /* Ho Chi Minh City */
+    {"RU", true, 55.76, 37.62},    /* Moscow */
+    {"KR", true, 37.57, 126.98},   /* Seoul */
+    {"AU", true, -33.87, 151.21},  /* Sydney */
+    {"LAT", true, -33.45, -70.67}, /* Santiago */
+    {"DX", true, 25.2, 55.27},     /* Dubai */
+    {"CN", true, 31.23, 121.47},   /* Shanghai */
+    {"BR", true, -23.55, -46.63},  /* Sao Paulo */
+    {"TR", true, 41.01, 28.98},    /* Istanbul */
+};
 
 void core_config_default(struct core_config *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    for (size_t i = 0; i < sizeof(default_regions) / sizeof(*default_regions); i++)
-        (void)str_copy(ret->regions[i].name, sizeof(ret->regions[i].name),
-                       str_of(default_regions[i]));
+    memcpy(ret->regions, default_regions, sizeof(default_regions));
     (void)str_copy(ret->fleets[0].name, sizeof(ret->fleets[0].name), STR("default"));
     ret->n_fleets = 1;
     ret->timeouts = (struct core_timeouts){
