@@ -1,5 +1,8 @@
 /* The configuration of `muster serve`: defaults, then what a YAML file says. The command line is
- * put on top by serve.c. Owned by whoever declares it; it is large, so on the heap. */
+ * put on top by serve.c. Owned by whoever declares it; it is large, so on the heap.
+ *
+ *   text ─libyaml, libcyaml─▶ struct doc (config_doc.h) ─config_take─▶ struct config
+ * Keys with one value are rows of config_keys.h; config_show.h prints, config_change.h compares. */
 #pragma once
 
 #include "base/log.h"
@@ -10,9 +13,9 @@
 #include <stdint.h>
 
 enum {
-    CONFIG_WHY_MAX = 512,
+    CONFIG_WHY_MAX = 640,
     CONFIG_FILE_MAX = 1024 * 1024,
-    CONFIG_PATH_MAX = 256,
+    CONFIG_PATH_MAX = 256, /* with its NUL */
     CONFIG_MAX_KEYS = 16,
 };
 
@@ -62,10 +65,23 @@ void config_default(struct config *ret);
 /* The address the HTTP port is bound to. */
 const char *config_http_bind(const struct config *config);
 
-/* Puts the file's settings on top of *ret. On failure returns ERR_IO or ERR_INVALID_REQUEST, why is
- * a sentence naming file, place and mistake (never a token), and *ret must not be used. */
-int config_load(const char *path, struct config *ret, char why[CONFIG_WHY_MAX]);
+/* What is wrong with a file: sentences naming file, line, place and what was expected, never a
+ * token. Those beyond the first CONFIG_MISTAKES_MAX are only counted. */
+enum { CONFIG_MISTAKES_MAX = 10 };
+struct config_mistakes {
+    size_t n;
+    char sentence[CONFIG_MISTAKES_MAX][CONFIG_WHY_MAX];
+};
 
-/* The same for text already in memory; name stands for the file in sentences. */
+/* Puts the file's settings on top of *ret; "-" is standard input. Relative paths in it begin at the
+ * file's folder. On failure returns ERR_IO or ERR_INVALID_REQUEST with at least one mistake, and
+ * *ret must not be used. */
+int config_load(const char *path, struct config *ret, struct config_mistakes *mistakes);
+
+/* The same for text already in memory; name stands for the file in sentences and says the folder.
+ */
 int config_parse(const char *name, const char *text, size_t len, struct config *ret,
-                 char why[CONFIG_WHY_MAX]);
+                 struct config_mistakes *mistakes);
+
+/* One line per mistake on standard error: "muster VERB: …". */
+void config_print_mistakes(const char *verb, const struct config_mistakes *mistakes);

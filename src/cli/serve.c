@@ -134,10 +134,10 @@ static bool has_default_fleet(const struct core_config *core)
 
 static int configure(const struct arguments *a, struct config *config)
 {
-    char why[CONFIG_WHY_MAX];
+    struct config_mistakes mistakes;
     config_default(config);
-    if (a->config && config_load(a->config, config, why) != 0) {
-        fprintf(stderr, "muster serve: %s\n", why);
+    if (a->config && config_load(a->config, config, &mistakes) != 0) {
+        config_print_mistakes("serve", &mistakes);
         return EXIT_REFUSED;
     }
     if (a->dev && !has_default_fleet(&config->core)) {

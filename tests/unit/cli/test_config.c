@@ -11,7 +11,7 @@
 struct fixture {
     struct config config;
     struct config untouched;
-    char why[CONFIG_WHY_MAX];
+    struct config_mistakes mistakes;
 };
 
 static int setup(void **state)
@@ -32,60 +32,77 @@ static int teardown(void **state)
 static int parse(struct fixture *f, const char *text)
 {
     config_default(&f->config);
-    f->why[0] = '\0';
-    return config_parse("muster.yaml", text, strlen(text), &f->config, f->why);
+    f->mistakes.sentence[0][0] = '\0';
+    return config_parse("muster.yaml", text, strlen(text), &f->config, &f->mistakes);
 }
 
 static void accept_text(struct fixture *f, const char *text)
 {
     int err = parse(f, text);
-    assert_string_equal(f->why, "");
+    assert_string_equal(f->mistakes.sentence[0], "");
     assert_int_equal(err, 0);
 }
 
+/* Exactly this one mistake. */
 static void refuse_text(struct fixture *f, const char *text, const char *sentence)
 {
     assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
-    assert_string_equal(f->why, sentence);
+    assert_string_equal(f->mistakes.sentence[0], sentence);
+    assert_int_equal(f->mistakes.n, 1);
 }
 
 static void test_defaults(void **state)
 {
     struct fixture *f = *state;
-    assert_string_equal(f->config.bind_ip, "0.0.0.0");
-    assert_int_equal(f->config.server_port, 11032);
-    assert_int_equal(f->config.manager_port, 11033);
-    assert_int_equal(f->config.core.n_enrolments, 0);
-    assert_string_equal(f->config.core.regions[2].name, "EU");
+    const struct config *c = &f->config;
+    assert_string_equal(c->bind_ip, "0.0.0.0");
+    assert_int_equal(c->server_port, 11032);
+    assert_int_equal(c->manager_port, 11033);
+    assert_string_equal(config_http_bind(c), "0.0.0.0");
+    assert_int_equal(c->http_port, 9508);
+    assert_int_equal(c->http_connections, 2000);
+    assert_int_equal(c->http_connections_per_address, 512);
+    assert_false(c->metrics_open);
+    assert_string_equal(c->tls_http.certificate, "");
+    assert_int_equal(c->log_level, LOG_INFO);
+    assert_int_equal(c->log_format, LOG_LOGFMT);
+    assert_string_equal(c->gamespace, "1");
+    assert_int_equal(c->n_keys, 0);
+    assert_int_equal(c->core.n_enrolments, 0);
+    assert_string_equal(c->core.regions[2].name, "EU");
+    for (int code = 0; code < 17; code++)
+        assert_true(c->core.regions[code].located);
 }
 
 static void test_a_file_that_says_nothing_changes_nothing(void **state)
 {
     struct fixture *f = *state;
-    const char *texts[] = {"", "# only a comment\n", "{}\n"};
+    const char *texts[] = {"", "# only a comment\n", "{}\n", "limits: {}\ntls: {http: {}}\n"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         accept_text(f, texts[i]);
         assert_memory_equal(&f->config, &f->untouched, sizeof(f->config));
     }
 }
 
-static void test_everything_at_once(void **state)
+static void test_regions_fleets_timeouts_and_limits(void **state)
 {
     struct fixture *f = *state;
-    accept_text(f, "regions: [{code: 0, name: North}, {code: 63, name: South}]\n"
+    accept_text(f, "regions:\n"
+                   "  - {code: 0, name: North, latitude: 64.15, longitude: -21.94}\n"
+                   "  - {code: 63, name: South, longitude: 180, latitude: -90.0}\n"
+                   "  - {code: 5, name: Nowhere}\n"
                    "fleets:\n"
                    "  - name: default\n"
                    "  - {name: ranked, ready_required: true}\n"
-                   "tokens:\n"
-                   "  - {token: one, role: server, fleet: ranked, regions: [South]}\n"
-                   "  - {token: two, role: chat}\n"
                    "timeouts: {ack_ms: 1500, lost_ms: 604800000}\n"
-                   "limits: {servers: 12}\n"
-                   "listen: {bind: '::1', server_port: 0, manager_port: 65535, connections: 9,\n"
-                   "         connections_per_address: 8}\n");
+                   "limits: {servers: 12, audit_kept: 1}\n");
     const struct core_config *core = &f->config.core;
     assert_string_equal(core->regions[0].name, "North");
+    assert_true(core->regions[0].located && core->regions[63].located);
+    assert_true(core->regions[0].latitude == 64.15 && core->regions[0].longitude == -21.94);
+    assert_true(core->regions[63].latitude == -90 && core->regions[63].longitude == 180);
     assert_string_equal(core->regions[63].name, "South");
+    assert_false(core->regions[5].located);
     assert_string_equal(core->regions[2].name, "");
     assert_int_equal(core->n_fleets, 2);
     assert_false(core->fleets[0].ready_required);
@@ -95,12 +112,75 @@ static void test_everything_at_once(void **state)
     assert_int_equal(core->timeouts.lost_ms, 604800000);
     assert_int_equal(core->timeouts.ticket_ms, f->untouched.core.timeouts.ticket_ms);
     assert_int_equal(core->limits.servers, 12);
+    assert_int_equal(core->limits.audit_kept, 1);
     assert_int_equal(core->limits.chat_servers, f->untouched.core.limits.chat_servers);
-    assert_string_equal(f->config.bind_ip, "::1");
-    assert_int_equal(f->config.server_port, 0);
-    assert_int_equal(f->config.manager_port, 65535);
-    assert_int_equal(f->config.connections, 9);
-    assert_int_equal(f->config.connections_per_address, 8);
+}
+
+static void test_ports_logs_and_access(void **state)
+{
+    struct fixture *f = *state;
+    const struct config *c = &f->config;
+    accept_text(f, "listen: {bind: '::1', server_port: 0, manager_port: 65535, connections: 9,\n"
+                   "         connections_per_address: 8}\n"
+                   "http: {port: 80, connections: 7, connections_per_address: 6, metrics: open}\n"
+                   "log: {level: debug, format: json}\n"
+                   "access:\n"
+                   "  gamespace: arena\n"
+                   "  keys:\n"
+                   "    - {name: login, algorithm: RS256, file: login.pem}\n"
+                   "    - {name: shop, algorithm: ES256, file: /etc/shop.pem}\n");
+    assert_string_equal(c->bind_ip, "::1");
+    assert_int_equal(c->server_port, 0);
+    assert_int_equal(c->manager_port, 65535);
+    assert_int_equal(c->connections, 9);
+    assert_int_equal(c->connections_per_address, 8);
+    assert_string_equal(config_http_bind(c), "::1");
+    assert_int_equal(c->http_port, 80);
+    assert_int_equal(c->http_connections, 7);
+    assert_int_equal(c->http_connections_per_address, 6);
+    assert_true(c->metrics_open);
+    assert_int_equal(c->log_level, LOG_DEBUG);
+    assert_int_equal(c->log_format, LOG_JSON);
+    assert_string_equal(c->gamespace, "arena");
+    assert_int_equal(c->n_keys, 2);
+    assert_string_equal(c->keys[0].name, "login");
+    assert_string_equal(c->keys[0].algorithm, "RS256");
+    assert_string_equal(c->keys[0].file, "login.pem");
+    assert_string_equal(c->keys[1].algorithm, "ES256");
+    assert_string_equal(c->keys[1].file, "/etc/shop.pem");
+    accept_text(f, "http: {bind: 127.0.0.1}\n");
+    assert_string_equal(config_http_bind(c), "127.0.0.1");
+    assert_string_equal(c->bind_ip, "0.0.0.0");
+}
+
+static void test_files_are_relative_to_the_file(void **state)
+{
+    struct fixture *f = *state;
+    static const char text[] = "tls:\n"
+                               "  http: {certificate: tls/a.pem, key: /k.pem}\n"
+                               "  manager: {certificate: m.pem, key: m.key, client_ca: ../ca.pem}\n"
+                               "access: {keys: [{name: a, algorithm: ES256, file: a.pem}]}\n";
+    static const struct {
+        const char *name, *folder;
+    } rows[] = {{"muster.yaml", ""},
+                {"./muster.yaml", "./"},
+                {"/etc/muster/muster.yaml", "/etc/muster/"},
+                {"/muster.yaml", "//"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char expected[100];
+        config_default(&f->config);
+        assert_int_equal(config_parse(rows[i].name, text, strlen(text), &f->config, &f->mistakes),
+                         0);
+        snprintf(expected, sizeof(expected), "%stls/a.pem", rows[i].folder);
+        assert_string_equal(f->config.tls_http.certificate, expected);
+        assert_string_equal(f->config.tls_http.key, "/k.pem");
+        assert_string_equal(f->config.tls_http.client_ca, "");
+        assert_string_equal(f->config.tls_server.certificate, "");
+        snprintf(expected, sizeof(expected), "%s../ca.pem", rows[i].folder);
+        assert_string_equal(f->config.tls_manager.client_ca, expected);
+        snprintf(expected, sizeof(expected), "%sa.pem", rows[i].folder);
+        assert_string_equal(f->config.keys[0].file, expected);
+    }
 }
 
 static void test_tokens_are_kept_as_hashes(void **state)
@@ -109,10 +189,14 @@ static void test_tokens_are_kept_as_hashes(void **state)
     uint8_t hash[CORE_HASH_SIZE];
     accept_text(f, "fleets: [{name: default}, {name: ranked}]\n"
                    "regions: [{code: 0, name: North}, {code: 63, name: South}]\n"
-                   "tokens: [{token: one, role: server, fleet: ranked, regions: [South]},\n"
-                   "         {token: two, role: chat}]\n");
+                   "tokens:\n"
+                   "  - {token: one, role: server, fleet: ranked, regions: [South]}\n"
+                   "  - {token: two, role: chat}\n"
+                   /* printf %s three | b2sum -l 256 */
+                   "  - role: chat\n"
+                   "    hash: 484bccf6a66fd4667832ea4ac69026cd7e6ff31e4b741d0a1bdc740afca4416c\n");
     const struct enrolment *e = f->config.core.enrolments;
-    assert_int_equal(f->config.core.n_enrolments, 2);
+    assert_int_equal(f->config.core.n_enrolments, 3);
     core_hash_token(STR("one"), hash);
     assert_memory_equal(e[0].hash, hash, sizeof(hash));
     assert_int_equal(e[0].role, ROLE_SERVER);
@@ -123,38 +207,47 @@ static void test_tokens_are_kept_as_hashes(void **state)
     assert_int_equal(e[1].role, ROLE_CHAT);
     assert_string_equal(e[1].fleet, "default");
     assert_true(e[1].regions == (UINT64_C(1) << 63 | 1)); /* none named: all there are */
+    core_hash_token(STR("three"), hash);
+    assert_memory_equal(e[2].hash, hash, sizeof(hash));
 }
 
 static void test_unknown_keys_are_refused(void **state)
 {
     struct fixture *f = *state;
-    refuse_text(f, "colour: blue\n", "muster.yaml: line 1: there is no setting 'colour'");
+    refuse_text(f, "colour: blue\n",
+                "muster.yaml: line 1: there is no setting 'colour'; known are regions, fleets, "
+                "tokens, timeouts, limits, listen, http, tls, log, access");
     refuse_text(f, "timeouts:\n  ack: 5\n",
-                "muster.yaml: line 2: timeouts: there is no setting 'ack'");
+                "muster.yaml: line 2: timeouts: there is no setting 'ack'; did you mean 'ack_ms'?");
     refuse_text(f, "regions:\n  - {code: 1, nam: X}\n",
-                "muster.yaml: line 2: regions, entry 1: there is no setting 'nam'");
+                "muster.yaml: line 2: regions, entry 1: there is no setting 'nam'; did you mean "
+                "'name'?");
+    refuse_text(f, "log:\n  level: info\n  fromat: json\n",
+                "muster.yaml: line 3: log: there is no setting 'fromat'; did you mean 'format'?");
+    refuse_text(f, "tls:\n  server:\n    cert: a\n",
+                "muster.yaml: line 3: tls, server: there is no setting 'cert'; did you mean "
+                "'certificate'?");
+    refuse_text(f, "access:\n  keys:\n    - {nme: a}\n",
+                "muster.yaml: line 3: access, keys, entry 1: there is no setting 'nme'; did you "
+                "mean 'name'?");
+    refuse_text(f, "tls: {client: {}}\n",
+                "muster.yaml: line 1: tls: there is no setting 'client'; known are http, server, "
+                "manager");
 }
 
 static void test_wrong_shapes_are_refused(void **state)
 {
     struct fixture *f = *state;
     refuse_text(f, "tokens: 3\n", "muster.yaml: line 1: tokens: must be a list");
-    refuse_text(f, "- a\n", "muster.yaml: must be settings, each \"name: value\"");
+    refuse_text(f, "- a\n", "muster.yaml: line 1: must be settings, each \"name: value\"");
     refuse_text(f, "limits:\n  5\n",
-                "muster.yaml: line 2: limits: must be settings, each \"name: value\"");
+                "muster.yaml: line 1: limits: must be settings, each \"name: value\"");
     refuse_text(f, "limits: {servers: [1]}\n",
                 "muster.yaml: line 1: limits, servers: must be one value, not a list or settings");
-    refuse_text(f, "limits: {servers: 1, servers: 2}\n",
-                "muster.yaml: line 1: limits, servers: is there twice");
+    refuse_text(f, "limits:\n  servers: 1\n  servers: 2\n",
+                "muster.yaml: line 3: limits, servers: is there twice");
     refuse_text(f, "tokens:\n- {token: a}\n",
                 "muster.yaml: line 2: tokens, entry 1: role is missing");
-    refuse_text(f, "tokens:\n- {token: a, role: boss}\n",
-                "muster.yaml: line 2: tokens, entry 1, role: must be server or chat, not 'boss'");
-    refuse_text(f, "tokens:\n- {token: a, role: }\n",
-                "muster.yaml: line 2: tokens, entry 1, role: must be server or chat");
-    refuse_text(f, "fleets:\n- {name: a, ready_required: maybe}\n",
-                "muster.yaml: line 2: fleets, entry 1, ready_required: must be true or false, not "
-                "'maybe'");
     refuse_text(f, "limits: {servers: &a 5, chat_servers: *a}\n",
                 "muster.yaml: line 1: limits, chat_servers: \"*\" for a value named elsewhere is "
                 "not supported");
@@ -166,8 +259,7 @@ static void test_a_list_that_is_too_long(void **state)
     char text[4096] = "regions:\n";
     for (int i = 0; i < 70; i++)
         strcat(text, "- {code: 1, name: A}\n");
-    assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
-    assert_non_null(strstr(f->why, "line 66: regions: there are more than 64"));
+    refuse_text(f, text, "muster.yaml: line 1: regions: there are more than 64");
 }
 
 /* In particular regions: [] of a token must not mean all of them. */
@@ -181,6 +273,7 @@ static void test_an_empty_list_is_not_the_default(void **state)
                 "muster.yaml: line 1: regions: the list is empty; leave the "
                 "setting out for the default");
     assert_int_equal(parse(f, "fleets: []\n"), ERR_INVALID_REQUEST);
+    accept_text(f, "tokens: []\naccess: {keys: []}\n");
 }
 
 static void test_what_is_not_yaml_is_refused_with_its_line(void **state)
@@ -193,7 +286,7 @@ static void test_what_is_not_yaml_is_refused_with_its_line(void **state)
     refuse_text(f, "limits: {\n",
                 "muster.yaml: line 2, column 1: did not find expected node content");
     assert_int_equal(parse(f, "limits: \xff\n"), ERR_INVALID_REQUEST);
-    assert_non_null(strstr(f->why, "byte 8: "));
+    assert_non_null(strstr(f->mistakes.sentence[0], "byte 8: "));
 }
 
 static void test_numbers_are_digits(void **state)
@@ -206,56 +299,172 @@ static void test_numbers_are_digits(void **state)
         char text[80];
         snprintf(text, sizeof(text), "timeouts: {ack_ms: %s}\n", wrong[i]);
         assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
-        assert_non_null(strstr(f->why, "timeouts, ack_ms: must be a whole number"));
+        assert_non_null(
+            strstr(f->mistakes.sentence[0], "timeouts, ack_ms: must be a whole number"));
     }
-    refuse_text(f, "limits: {servers: 0}\n",
-                "muster.yaml: limits, servers: must be a whole number from 1 to 10000000, not '0'");
+    refuse_text(f, "# size\nlimits:\n  chat_servers: 5\n  servers: 0\n",
+                "muster.yaml: line 4: limits, servers: must be a whole number from 1 to 10000000, "
+                "not '0'");
     refuse_text(f, "listen: {server_port: 65536}\n",
-                "muster.yaml: listen, server_port: must be a whole number from 0 to 65535, not "
-                "'65536'");
+                "muster.yaml: line 1: listen, server_port: must be a whole number from 0 to 65535, "
+                "not '65536'");
+}
+
+static void test_words_and_texts(void **state)
+{
+    struct fixture *f = *state;
+    refuse_text(f, "log:\n  level: loud\n",
+                "muster.yaml: line 2: log, level: must be error, warn, info or debug, not 'loud'");
+    refuse_text(f, "log: {format: JSON}\n",
+                "muster.yaml: line 1: log, format: must be logfmt or json, not 'JSON'");
+    refuse_text(f, "http: {metrics: }\n",
+                "muster.yaml: line 1: http, metrics: must be token or open, not ''");
+    refuse_text(f, "listen: {bind: localhost}\n",
+                "muster.yaml: line 1: listen, bind: must be an IP address, not 'localhost'");
+    refuse_text(f, "http: {bind: 1.2.3}\n",
+                "muster.yaml: line 1: http, bind: must be an IP address, not '1.2.3'");
+    refuse_text(f, "access: {gamespace: 'a b'}\n",
+                "muster.yaml: line 1: access, gamespace: must be 1 to 64 of A-Z a-z 0-9 . _ -, not "
+                "'a b'");
 }
 
 static void test_wrong_regions(void **state)
 {
     struct fixture *f = *state;
     refuse_text(f, "regions: [{code: 17, name: Any}]\n",
-                "muster.yaml: regions, entry 1: the code must be 0 to 63 without 17 (which means "
-                "any), not '17'");
+                "muster.yaml: line 1: regions, entry 1, code: must be a whole number from 0 to 63 "
+                "without 17 (which means any), not '17'");
     assert_int_equal(parse(f, "regions: [{code: 64, name: A}]\n"), ERR_INVALID_REQUEST);
-    refuse_text(f, "regions: [{code: 1, name: A}, {code: 1, name: B}]\n",
-                "muster.yaml: regions, entry 2: code 1 is already A");
-    refuse_text(f, "regions: [{code: 1, name: A}, {code: 2, name: A}]\n",
-                "muster.yaml: regions, entry 2: A is there twice");
+    refuse_text(f, "regions:\n  - {code: 1, name: A}\n  - code: 1\n    name: B\n",
+                "muster.yaml: line 3: regions, entry 2, code: 1 is already A");
+    refuse_text(f, "regions:\n  - {code: 1, name: A}\n  - code: 2\n    name: A\n",
+                "muster.yaml: line 4: regions, entry 2, name: A is there twice");
     refuse_text(f, "regions: [{code: 1, name: 'A B'}]\n",
-                "muster.yaml: regions, entry 1: the name must be 1 to 15 of A-Z a-z 0-9 . _ -");
+                "muster.yaml: line 1: regions, entry 1, name: must be 1 to 15 of A-Z a-z 0-9 . _ "
+                "-, not 'A B'");
     assert_int_equal(parse(f, "regions: [{code: 1, name: ''}]\n"), ERR_INVALID_REQUEST);
     assert_int_equal(parse(f, "regions: [{code: 1, name: abcdefghijklmnop}]\n"),
                      ERR_INVALID_REQUEST);
     accept_text(f, "regions: [{code: 1, name: abcdefghijklmno}]\n");
 }
 
+static void test_wrong_locations(void **state)
+{
+    struct fixture *f = *state;
+    refuse_text(f, "regions: [{code: 1, name: A, latitude: 5}]\n",
+                "muster.yaml: line 1: regions, entry 1: longitude is missing; a location has both "
+                "latitude and longitude");
+    refuse_text(f, "regions: [{code: 1, name: A, latitude: 91, longitude: 0}]\n",
+                "muster.yaml: line 1: regions, entry 1, latitude: must be degrees from -90 to 90, "
+                "not '91'");
+    const char *wrong[] = {"-180.01", "181", "1e2",  "north", "",      "1.", ".5",
+                           "- 5",     "+5",  "0x10", "nan",   "1.2.3", "--5"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char text[100], expected[200];
+        snprintf(text, sizeof(text), "regions: [{code: 1, name: A, latitude: 5, longitude: '%s'}]",
+                 wrong[i]);
+        snprintf(expected, sizeof(expected),
+                 "muster.yaml: line 1: regions, entry 1, longitude: must be degrees from -180 to "
+                 "180, not '%s'",
+                 wrong[i]);
+        refuse_text(f, text, expected);
+    }
+}
+
 static void test_wrong_fleets(void **state)
 {
     struct fixture *f = *state;
     refuse_text(f, "fleets: [{name: a}, {name: a}]\n",
-                "muster.yaml: fleets, entry 2: a is there twice");
+                "muster.yaml: line 1: fleets, entry 2, name: a is there twice");
     refuse_text(f, "fleets: [{name: 'a/b'}]\n",
-                "muster.yaml: fleets, entry 1: the name must be 1 to 63 of A-Z a-z 0-9 . _ -");
+                "muster.yaml: line 1: fleets, entry 1, name: must be 1 to 63 of A-Z a-z 0-9 . _ -, "
+                "not 'a/b'");
+    refuse_text(f, "fleets:\n- {name: a, ready_required: maybe}\n",
+                "muster.yaml: line 2: fleets, entry 1, ready_required: must be true or false, not "
+                "'maybe'");
 }
 
 static void test_wrong_tokens(void **state)
 {
     struct fixture *f = *state;
     refuse_text(f, "tokens: [{token: a, role: chat, fleet: none}]\n",
-                "muster.yaml: tokens, entry 1: there is no fleet none");
-    refuse_text(f, "tokens: [{token: a, role: chat, regions: [EU, MARS]}]\n",
-                "muster.yaml: tokens, entry 1: there is no region MARS");
+                "muster.yaml: line 1: tokens, entry 1, fleet: there is no fleet 'none'");
+    refuse_text(
+        f, "tokens:\n  - token: a\n    role: chat\n    regions:\n    - EU\n    - MARS\n",
+        "muster.yaml: line 6: tokens, entry 1, regions, entry 2: there is no region 'MARS'");
     refuse_text(f, "tokens: [{token: a, role: chat}, {token: a, role: server}]\n",
-                "muster.yaml: tokens, entry 2: the same token as entry 1");
+                "muster.yaml: line 1: tokens, entry 2: the same token as entry 1");
     refuse_text(f, "tokens: [{token: '', role: chat}]\n",
-                "muster.yaml: tokens, entry 1: the token must be 1 to 512 bytes");
+                "muster.yaml: line 1: tokens, entry 1, token: must be 1 to 512 bytes");
     refuse_text(f, "fleets: [{name: a}]\ntokens: [{token: t, role: chat}]\n",
-                "muster.yaml: tokens, entry 1: there is no fleet default");
+                "muster.yaml: line 2: tokens, entry 1: fleet is missing, and there is no fleet "
+                "'default'");
+    refuse_text(f, "tokens: [{role: chat}]\n",
+                "muster.yaml: line 1: tokens, entry 1: token or hash is missing");
+    refuse_text(f, "tokens: [{token: a, hash: b, role: chat}]\n",
+                "muster.yaml: line 1: tokens, entry 1: token and hash are both there; one of them "
+                "is enough");
+    refuse_text(f, "tokens:\n- {token: a, role: boss}\n",
+                "muster.yaml: line 2: tokens, entry 1, role: must be server or chat, not 'boss'");
+    refuse_text(f, "tokens:\n- {token: a, role: }\n",
+                "muster.yaml: line 2: tokens, entry 1, role: must be server or chat, not ''");
+    const char *hashes[] = {"hunter2", "''",
+                            "g000000000000000000000000000000000000000000000000000000000000000"};
+    for (size_t i = 0; i < sizeof(hashes) / sizeof(hashes[0]); i++) {
+        char text[120];
+        snprintf(text, sizeof(text), "tokens: [{hash: %s, role: chat}]\n", hashes[i]);
+        refuse_text(f, text,
+                    "muster.yaml: line 1: tokens, entry 1, hash: must be 64 digits of 0-9 a-f "
+                    "(BLAKE2b of the token)");
+    }
+}
+
+static void test_wrong_files_and_keys(void **state)
+{
+    struct fixture *f = *state;
+    refuse_text(f, "tls:\n  http:\n    certificate: a.pem\n",
+                "muster.yaml: line 2: tls, http: key is missing; a certificate needs its key");
+    refuse_text(f, "tls:\n  server: {client_ca: ca.pem}\n",
+                "muster.yaml: line 2: tls, server: certificate is missing; without it the port "
+                "would be plain");
+    refuse_text(f, "access: {keys: [{name: a, algorithm: HS256, file: a}]}\n",
+                "muster.yaml: line 1: access, keys, entry 1, algorithm: must be RS256 or ES256, "
+                "not 'HS256'");
+    refuse_text(f, "access: {keys: [{name: a, algorithm: RS256, file: ''}]}\n",
+                "muster.yaml: line 1: access, keys, entry 1, file: must be a path of 1 to 255 "
+                "bytes");
+    refuse_text(f,
+                "access:\n  keys:\n  - {name: a, algorithm: RS256, file: a}\n"
+                "  - {name: a, algorithm: ES256, file: b}\n",
+                "muster.yaml: line 4: access, keys, entry 2, name: a is there twice");
+    refuse_text(f, "access: {keys: [{name: a, file: a}]}\n",
+                "muster.yaml: line 1: access, keys, entry 1: algorithm is missing");
+    char text[400];
+    snprintf(text, sizeof(text), "tls: {http: {certificate: %0256d, key: a}}\n", 0);
+    assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
+    assert_string_equal(
+        f->mistakes.sentence[0],
+        "muster.yaml: line 1: tls, http, certificate: must be a path of at most 255 bytes");
+}
+
+static void test_every_mistake_is_named(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(parse(f, "timeouts:\n  ack_ms: x\n  list_ms: y\nlog: {level: z}\n"
+                              "fleets: [{name: '!'}]\n"),
+                     ERR_INVALID_REQUEST);
+    assert_int_equal(f->mistakes.n, 4);
+    assert_non_null(strstr(f->mistakes.sentence[0], "line 5: fleets, entry 1, name: "));
+    assert_non_null(strstr(f->mistakes.sentence[1], "line 4: log, level: "));
+    assert_non_null(strstr(f->mistakes.sentence[2], "line 2: timeouts, ack_ms: "));
+    assert_non_null(strstr(f->mistakes.sentence[3], "line 3: timeouts, list_ms: "));
+
+    char text[2000] = "fleets:\n";
+    for (int i = 0; i < 15; i++)
+        strcat(text, "- {name: '!'}\n");
+    assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
+    assert_int_equal(f->mistakes.n, 15);
+    assert_non_null(strstr(f->mistakes.sentence[9], "line 11: fleets, entry 10, "));
 }
 
 /* Sentences end up in logs and terminals; a token must not. */
@@ -265,26 +474,28 @@ static void test_no_sentence_holds_a_token(void **state)
     char text[1200];
     snprintf(text, sizeof(text), "tokens: [{token: hunter2%0600d, role: chat}]\n", 0);
     assert_int_equal(parse(f, text), ERR_INVALID_REQUEST);
-    assert_null(strstr(f->why, "hunter2"));
+    assert_null(strstr(f->mistakes.sentence[0], "hunter2"));
     const char *texts[] = {
         "tokens: [{token: hunter2, role: chat}, {token: hunter2, role: chat}]\n",
         "tokens: [{token: hunter2, role: boss}]\n",
         "tokens: [{token: hunter2, role: chat, fleet: none}]\n",
         "tokens: [{token: hunter2}]\n",
+        "tokens: [{token: [hunter2], role: chat}]\n",
+        "tokens: [{hash: hunter2, role: chat}]\n",
+        "tokens: [hunter2]\n",
+        "tokens: hunter2\n",
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(parse(f, texts[i]), ERR_INVALID_REQUEST);
-        assert_null(strstr(f->why, "hunter2"));
+        assert_null(strstr(f->mistakes.sentence[0], "hunter2"));
     }
 }
 
-static void test_other_mistakes(void **state)
+static void test_settings_that_contradict_each_other(void **state)
 {
     struct fixture *f = *state;
     refuse_text(f, "timeouts: {backoff_first_ms: 10, backoff_max_ms: 9}\n",
-                "muster.yaml: timeouts: backoff_first_ms is above backoff_max_ms");
-    refuse_text(f, "listen: {bind: localhost}\n",
-                "muster.yaml: listen, bind: 'localhost' is not an IP address");
+                "muster.yaml: line 1: timeouts: backoff_first_ms is above backoff_max_ms");
 }
 
 static void test_files(void **state)
@@ -294,19 +505,19 @@ static void test_files(void **state)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "limits: {servers: 7}\n", 21), 21);
-    assert_int_equal(config_load(path, &f->config, f->why), 0);
+    assert_int_equal(config_load(path, &f->config, &f->mistakes), 0);
     assert_int_equal(f->config.core.limits.servers, 7);
 
     assert_int_equal(ftruncate(fd, CONFIG_FILE_MAX + 1), 0);
-    assert_int_equal(config_load(path, &f->config, f->why), ERR_INVALID_REQUEST);
-    assert_non_null(strstr(f->why, "longer than 1048576 bytes"));
+    assert_int_equal(config_load(path, &f->config, &f->mistakes), ERR_INVALID_REQUEST);
+    assert_non_null(strstr(f->mistakes.sentence[0], "longer than 1048576 bytes"));
     close(fd);
     unlink(path);
 
-    assert_int_equal(config_load(path, &f->config, f->why), ERR_IO);
-    assert_non_null(strstr(f->why, "No such file or directory"));
-    assert_int_equal(config_load("/tmp", &f->config, f->why), ERR_IO);
-    assert_string_equal(f->why, "Cannot read /tmp: Is a directory");
+    assert_int_equal(config_load(path, &f->config, &f->mistakes), ERR_IO);
+    assert_non_null(strstr(f->mistakes.sentence[0], "No such file or directory"));
+    assert_int_equal(config_load("/tmp", &f->config, &f->mistakes), ERR_IO);
+    assert_string_equal(f->mistakes.sentence[0], "Cannot read /tmp: Is a directory");
 }
 
 int main(void)
@@ -315,7 +526,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_defaults),
         T(test_a_file_that_says_nothing_changes_nothing),
-        T(test_everything_at_once),
+        T(test_regions_fleets_timeouts_and_limits),
+        T(test_ports_logs_and_access),
+        T(test_files_are_relative_to_the_file),
         T(test_tokens_are_kept_as_hashes),
         T(test_unknown_keys_are_refused),
         T(test_wrong_shapes_are_refused),
@@ -323,11 +536,15 @@ int main(void)
         T(test_an_empty_list_is_not_the_default),
         T(test_what_is_not_yaml_is_refused_with_its_line),
         T(test_numbers_are_digits),
+        T(test_words_and_texts),
         T(test_wrong_regions),
+        T(test_wrong_locations),
         T(test_wrong_fleets),
         T(test_wrong_tokens),
+        T(test_wrong_files_and_keys),
+        T(test_every_mistake_is_named),
         T(test_no_sentence_holds_a_token),
-        T(test_other_mistakes),
+        T(test_settings_that_contradict_each_other),
         T(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,85 @@
+/* The configuration file as libcyaml hands it over: every value is still text, NULL where the file
+ * says nothing. Numbers and words are judged later (setting.c, config_take.c): libcyaml takes "5s"
+ * for 5, -1 for 2^64-1 and every unknown word for true, and it quotes what it refuses, which must
+ * not happen to a token.
+ *
+ * Owned by whoever loaded it with config_doc_schema; cyaml_free ends it. */
+#pragma once
+
+#include "cli/config_keys.h"
+
+#include <cyaml/cyaml.h>
+#include <stdint.h>
+
+#define CONFIG_TEXT_MEMBER(structure, section, key, ...) const char *key;
+#define CONFIG_DOC(structure, ROWS)                                                                \
+    struct structure {                                                                             \
+        ROWS                                                                                       \
+    }
+CONFIG_DOC(doc_listen, CONFIG_LISTEN(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_http, CONFIG_HTTP(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_files, CONFIG_TLS(CONFIG_TEXT_MEMBER, http));
+CONFIG_DOC(doc_log, CONFIG_LOG(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_timeouts, CONFIG_TIMEOUTS(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_limits, CONFIG_LIMITS(CONFIG_TEXT_MEMBER));
+
+struct doc_region {
+    const char *code;
+    const char *name;
+    const char *latitude;
+    const char *longitude;
+};
+
+struct doc_fleet {
+    const char *name;
+    const char *ready_required;
+};
+
+struct doc_token {
+    const char *token;
+    const char *hash;
+    const char *role;
+    const char *fleet;
+    const char **regions;
+    uint32_t regions_count;
+};
+
+struct doc_key {
+    const char *name;
+    const char *algorithm;
+    const char *file;
+};
+
+struct doc_access {
+    CONFIG_ACCESS(CONFIG_TEXT_MEMBER)
+    struct doc_key *keys;
+    uint32_t keys_count;
+};
+
+struct doc_tls {
+    struct doc_files http;
+    struct doc_files server;
+    struct doc_files manager;
+};
+
+struct doc {
+    struct doc_region *regions;
+    uint32_t regions_count;
+    struct doc_fleet *fleets;
+    uint32_t fleets_count;
+    struct doc_token *tokens;
+    uint32_t tokens_count;
+    struct doc_timeouts timeouts;
+    struct doc_limits limits;
+    struct doc_listen listen;
+    struct doc_http http;
+    struct doc_tls tls;
+    struct doc_log log;
+    struct doc_access access;
+};
+
+extern const cyaml_schema_value_t config_doc_schema;
+
+/* The keys that may stand at a place ("" = the whole file, "tokens, entry 2", "tls, http"), closed
+ * by a row without a name; NULL when there are none. */
+const cyaml_schema_field_t *config_doc_fields(const char *place);

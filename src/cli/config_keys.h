@@ -1,0 +1,84 @@
+/* Every key of the configuration file that has one value, declared once: the schema, the checks,
+ * `muster config show`, `muster config keys`, the digest and what a reload says follow from these
+ * rows. Lists (regions, fleets, tokens, access keys) have code of their own in config_take.c and
+ * config_show.c.
+ *
+ * X(struct of the document, section, key, place in struct config, kind, when, meaning)
+ * Kinds and whens are rows of setting.c. RELOADS: SIGHUP takes a new value; STAYS: it is said that
+ * the old one stays until a restart. Meanings begin with a small letter and have no full stop. */
+#pragma once
+
+#define CONFIG_LISTEN(X)                                                                           \
+    X(doc_listen, listen, bind, bind_ip, IP, STAYS, "address of the chat ports")                   \
+    X(doc_listen, listen, server_port, server_port, PORT, STAYS,                                   \
+      "game servers' port; 0 picks a free one")                                                    \
+    X(doc_listen, listen, manager_port, manager_port, PORT, STAYS,                                 \
+      "chat servers' port; 0 picks a free one")                                                    \
+    X(doc_listen, listen, connections, connections, CONNECTIONS, STAYS,                            \
+      "over both chat ports; more are closed at once")                                             \
+    X(doc_listen, listen, connections_per_address, connections_per_address, CONNECTIONS, STAYS,    \
+      "an IPv6 address counts by its /64; raise it for a fleet behind one address translator")
+
+#define CONFIG_HTTP(X)                                                                             \
+    X(doc_http, http, bind, http_bind_ip, IP, STAYS,                                               \
+      "address of the HTTP port; listen.bind when not given")                                      \
+    X(doc_http, http, port, http_port, PORT, STAYS, "HTTP port; 0 picks a free one")               \
+    X(doc_http, http, connections, http_connections, CONNECTIONS, STAYS,                           \
+      "more are closed at once")                                                                   \
+    X(doc_http, http, connections_per_address, http_connections_per_address, CONNECTIONS, STAYS,   \
+      "an IPv6 address counts by its /64")                                                         \
+    X(doc_http, http, metrics, metrics_open, METRICS, RELOADS,                                     \
+      "who may read /metrics: token = whoever has an access token, open = everybody")
+
+#define CONFIG_TLS(X, port)                                                                        \
+    X(doc_files, tls.port, certificate, tls_##port.certificate, FILE_PATH, RELOADS,                \
+      "PEM file, the chain; \"\" = the port is plain")                                             \
+    X(doc_files, tls.port, key, tls_##port.key, FILE_PATH, RELOADS,                                \
+      "PEM file, without a passphrase")                                                            \
+    X(doc_files, tls.port, client_ca, tls_##port.client_ca, FILE_PATH, RELOADS,                    \
+      "PEM file; clients must be signed by it; \"\" = they need no certificate")
+
+#define CONFIG_LOG(X)                                                                              \
+    X(doc_log, log, level, log_level, LEVEL, RELOADS, "lines above it are not written")            \
+    X(doc_log, log, format, log_format, FORMAT, RELOADS, "of the lines on standard error")
+
+#define CONFIG_ACCESS(X)                                                                           \
+    X(doc_access, access, gamespace, gamespace, NAME, RELOADS, "what access tokens must be for")
+
+#define CONFIG_TIMEOUTS(X)                                                                         \
+    CONFIG_TIMEOUT(X, ack_ms, "a chosen server's time to acknowledge")                             \
+    CONFIG_TIMEOUT(X, ready_ms, "ACK to READY, where READY is required")                           \
+    CONFIG_TIMEOUT(X, ticket_ms, "a whole ticket")                                                 \
+    CONFIG_TIMEOUT(X, heartbeat_ms, "silence after which a server is Offline")                     \
+    CONFIG_TIMEOUT(X, chat_ms, "silence after which a chat server is gone")                        \
+    CONFIG_TIMEOUT(X, challenge_ms,                                                                \
+                   "an old connection's time to answer a PING when another claims its identity")   \
+    CONFIG_TIMEOUT(X, list_ms, "a returned server's time to list its matches")                     \
+    CONFIG_TIMEOUT(X, lost_ms,                                                                     \
+                   "how long a LOST match waits for its server, and a CANCEL is repeated")         \
+    CONFIG_TIMEOUT(X, session_ms, "the longest a match may be open")                               \
+    CONFIG_TIMEOUT(X, token_ms, "a match token's time to admit an account first")                  \
+    CONFIG_TIMEOUT(X, keep_ms, "how long a finished ticket is kept")                               \
+    CONFIG_TIMEOUT(X, forget_ms,                                                                   \
+                   "an Offline server without sessions, or a chat server that is away without "    \
+                   "tickets, is forgotten after this")                                             \
+    CONFIG_TIMEOUT(X, cancel_repeat_ms, "an unacknowledged CANCEL is said again after this")       \
+    CONFIG_TIMEOUT(X, backoff_first_ms,                                                            \
+                   "a server that refused, timed out or dropped is passed over for this long, "    \
+                   "doubling ...")                                                                 \
+    CONFIG_TIMEOUT(X, backoff_max_ms, "... up to this, reset by its next success")                 \
+    CONFIG_TIMEOUT(X, zero_report_ms,                                                              \
+                   "matches older than this end when a server that cannot list them twice "        \
+                   "reports none")
+#define CONFIG_TIMEOUT(X, key, meaning)                                                            \
+    X(doc_timeouts, timeouts, key, core.timeouts.key, MS, RELOADS, meaning)
+
+#define CONFIG_LIMITS(X)                                                                           \
+    CONFIG_LIMIT(X, tickets_open, "requests above it are refused with \"Too many open requests\"") \
+    CONFIG_LIMIT(X, tickets_kept, "above it the oldest finished ticket is forgotten")              \
+    CONFIG_LIMIT(X, servers, "game servers above it are refused with \"Internal error\"")          \
+    CONFIG_LIMIT(X, chat_servers, "chat servers above it are refused with \"Internal error\"")     \
+    CONFIG_LIMIT(X, enrolments, "enrolment tokens above it are refused with 429")                  \
+    CONFIG_LIMIT(X, audit_kept, "above it the oldest line of the audit is forgotten")
+#define CONFIG_LIMIT(X, key, meaning)                                                              \
+    X(doc_limits, limits, key, core.limits.key, COUNT, RELOADS, meaning)

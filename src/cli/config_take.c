@@ -1,0 +1,364 @@
+#include "cli/config_take.h"
+
+#include "cli/config_doc.h"
+#include "cli/setting.h"
+#include "cli/yaml_words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKEN_MAX = 512 };
+
+void reading_refuse(struct reading *r, const char *place, const char *written, const char *format,
+                    ...)
+{
+    if (r->mistakes->n++ >= CONFIG_MISTAKES_MAX)
+        return;
+    char *sentence = r->mistakes->sentence[r->mistakes->n - 1];
+    size_t line = yaml_line(r->text, r->len, written);
+    int n = snprintf(sentence, CONFIG_WHY_MAX, "%.200s: line %zu: %s%s", r->name, line, place,
+                     place[0] ? ": " : "");
+    if (n < 0 || n >= CONFIG_WHY_MAX)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence + n, CONFIG_WHY_MAX - (size_t)n, format, args);
+    va_end(args);
+}
+
+static void refuse(struct reading *r, const char *place, const char *what)
+{
+    reading_refuse(r, place, place, "%s", what);
+}
+
+/* Where one is in a list: "tokens, entry 2" and one key of it. */
+struct entry {
+    struct reading *r;
+    const char *list;
+    uint32_t number; /* from 1 */
+    char place[YAML_PLACE_MAX];
+};
+
+static const char *at_key(struct entry *e, const char *key)
+{
+    snprintf(e->place, sizeof(e->place), "%s, entry %" PRIu32 "%s%s", e->list, e->number,
+             key[0] ? ", " : "", key);
+    return e->place;
+}
+
+#define REFUSE(entry, key, ...)                                                                    \
+    reading_refuse((entry)->r, at_key((entry), (key)), (entry)->place, __VA_ARGS__)
+
+/* False (and said) for what is no name; *ret is the copy. */
+static bool take_name(struct entry *e, const char *key, const char *text, char *ret, size_t cap)
+{
+    if (setting_is_name(text, cap - 1))
+        return str_copy(ret, cap, str_of(text));
+    REFUSE(e, key, "must be 1 to %zu of A-Z a-z 0-9 . _ -, not '%.40s'", cap - 1, text);
+    return false;
+}
+
+/* The code of a configured region, or -1. */
+static int find_region(const struct core_config *core, const char *name)
+{
+    for (int code = 0; code < REGION_CODES; code++) {
+        if (core->regions[code].name[0] && strcmp(core->regions[code].name, name) == 0)
+            return code;
+    }
+    return -1;
+}
+
+static bool has_fleet(const struct core_config *core, const char *name)
+{
+    for (size_t i = 0; i < core->n_fleets; i++) {
+        if (strcmp(core->fleets[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Degrees: an optional "-", digits, an optional fraction. */
+static bool take_degrees(struct entry *e, const char *key, const char *text, int max, double *ret)
+{
+    size_t digits = strspn(text + (text[0] == '-'), "0123456789");
+    const char *rest = text + (text[0] == '-') + digits;
+    bool shaped = digits > 0 && digits <= 3;
+    if (shaped && *rest == '.')
+        shaped = rest[1] != '\0' && strspn(rest + 1, "0123456789") == strlen(rest + 1) &&
+                 strlen(rest + 1) <= 15;
+    else
+        shaped = shaped && *rest == '\0';
+    double v = shaped ? strtod(text, NULL) : 0;
+    if (!shaped || v < -max || v > max) {
+        REFUSE(e, key, "must be degrees from -%d to %d, not '%.40s'", max, max, text);
+        return false;
+    }
+    *ret = v == 0 ? 0 : v; /* no -0 */
+    return true;
+}
+
+static void take_location(struct entry *e, const struct doc_region *d, struct region_config *ret)
+{
+    if (!d->latitude && !d->longitude)
+        return;
+    if (!d->latitude || !d->longitude) {
+        REFUSE(e, "", "%s is missing; a location has both latitude and longitude",
+               d->latitude ? "longitude" : "latitude");
+        return;
+    }
+    bool good = take_degrees(e, "latitude", d->latitude, 90, &ret->latitude);
+    ret->located = take_degrees(e, "longitude", d->longitude, 180, &ret->longitude) && good;
+}
+
+static void take_region(struct entry *e, const struct doc_region *d)
+{
+    struct core_config *core = &e->r->config->core;
+    struct region_config region = {0};
+    int64_t code = 0;
+    take_location(e, d, &region);
+    bool named = take_name(e, "name", d->name, region.name, sizeof(region.name));
+    if (!setting_read_number(d->code, 0, REGION_CODES - 1, &code) || code == REGION_AUTO) {
+        REFUSE(e, "code",
+               "must be a whole number from 0 to %d without %d (which means any), not '%.40s'",
+               REGION_CODES - 1, REGION_AUTO, d->code);
+        return;
+    }
+    if (core->regions[code].name[0]) {
+        REFUSE(e, "code", "%" PRId64 " is already %s", code, core->regions[code].name);
+        return;
+    }
+    if (named && find_region(core, region.name) >= 0)
+        REFUSE(e, "name", "%s is there twice", region.name);
+    core->regions[code] = region;
+}
+
+static void take_regions(struct reading *r, const struct doc *d)
+{
+    if (!d->regions)
+        return;
+    memset(r->config->core.regions, 0, sizeof(r->config->core.regions));
+    for (uint32_t i = 0; i < d->regions_count; i++) {
+        struct entry e = {.r = r, .list = "regions", .number = i + 1};
+        take_region(&e, &d->regions[i]);
+    }
+}
+
+static bool take_bool(struct entry *e, const char *key, const char *text)
+{
+    if (strcmp(text, "true") == 0 || strcmp(text, "yes") == 0)
+        return true;
+    if (strcmp(text, "false") != 0 && strcmp(text, "no") != 0)
+        REFUSE(e, key, "must be true or false, not '%.40s'", text);
+    return false;
+}
+
+static void take_fleets(struct reading *r, const struct doc *d)
+{
+    struct core_config *core = &r->config->core;
+    if (!d->fleets)
+        return;
+    core->n_fleets = 0;
+    memset(core->fleets, 0, sizeof(core->fleets));
+    for (uint32_t i = 0; i < d->fleets_count; i++) {
+        struct entry e = {.r = r, .list = "fleets", .number = i + 1};
+        struct fleet_config fleet = {0};
+        if (d->fleets[i].ready_required)
+            fleet.ready_required = take_bool(&e, "ready_required", d->fleets[i].ready_required);
+        if (!take_name(&e, "name", d->fleets[i].name, fleet.name, sizeof(fleet.name)))
+            continue;
+        if (has_fleet(core, fleet.name))
+            REFUSE(&e, "name", "%s is there twice", fleet.name);
+        else
+            core->fleets[core->n_fleets++] = fleet;
+    }
+}
+
+/* Absent means all there are. An empty list, which the schema refuses, would seem to mean none. */
+static uint64_t take_token_regions(struct entry *e, const struct doc_token *d)
+{
+    const struct core_config *core = &e->r->config->core;
+    uint64_t regions = 0;
+    for (uint32_t i = 0; i < d->regions_count; i++) {
+        char key[40];
+        int code = find_region(core, d->regions[i]);
+        snprintf(key, sizeof(key), "regions, entry %" PRIu32, i + 1);
+        if (code < 0)
+            REFUSE(e, key, "there is no region '%.40s'", d->regions[i]);
+        else
+            regions |= UINT64_C(1) << code;
+    }
+    for (int code = 0; d->regions_count == 0 && code < REGION_CODES; code++) {
+        if (core->regions[code].name[0])
+            regions |= UINT64_C(1) << code;
+    }
+    return regions;
+}
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c != '\0' ? strchr(digits, c | 0x20) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+static bool read_hash(const char *text, uint8_t ret[CORE_HASH_SIZE])
+{
+    if (strlen(text) != 2 * (size_t)CORE_HASH_SIZE)
+        return false;
+    for (size_t i = 0; i < CORE_HASH_SIZE; i++) {
+        int high = hex_digit(text[2 * i]);
+        int low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        ret[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+/* A token or its hash, never both. What was given is not said again: it may be a secret that stands
+ * in the wrong place. */
+static bool take_credential(struct entry *e, const struct doc_token *d, uint8_t ret[CORE_HASH_SIZE])
+{
+    if (!d->token == !d->hash) {
+        REFUSE(e, "",
+               d->token ? "token and hash are both there; one of them is enough"
+                        : "token or hash is missing");
+        return false;
+    }
+    if (d->hash && !read_hash(d->hash, ret)) {
+        REFUSE(e, "hash", "must be %d digits of 0-9 a-f (BLAKE2b of the token)",
+               2 * CORE_HASH_SIZE);
+        return false;
+    }
+    size_t len = d->token ? strlen(d->token) : 0;
+    if (d->token && (len == 0 || len > TOKEN_MAX)) {
+        REFUSE(e, "token", "must be 1 to %d bytes", TOKEN_MAX);
+        return false;
+    }
+    if (d->token)
+        core_hash_token(str_of(d->token), ret);
+    return true;
+}
+
+static void take_token(struct entry *e, const struct doc_token *d)
+{
+    struct core_config *core = &e->r->config->core;
+    struct enrolment new = {0};
+    const char *fleet = d->fleet ? d->fleet : "default";
+    core->n_enrolments = e->number;
+    if (strcmp(d->role, "server") == 0)
+        new.role = ROLE_SERVER;
+    else if (strcmp(d->role, "chat") == 0)
+        new.role = ROLE_CHAT;
+    else
+        REFUSE(e, "role", "must be server or chat, not '%.40s'", d->role);
+    if (has_fleet(core, fleet))
+        (void)str_copy(new.fleet, sizeof(new.fleet), str_of(fleet));
+    else if (d->fleet)
+        REFUSE(e, "fleet", "there is no fleet '%.64s'", fleet);
+    else
+        REFUSE(e, "", "fleet is missing, and there is no fleet 'default'");
+    new.regions = take_token_regions(e, d);
+    if (!take_credential(e, d, new.hash))
+        return;
+    for (size_t i = 0; i + 1 < e->number; i++) {
+        if (memcmp(core->enrolments[i].hash, new.hash, CORE_HASH_SIZE) == 0) {
+            REFUSE(e, "", "the same token as entry %zu", i + 1);
+            return;
+        }
+    }
+    core->enrolments[e->number - 1] = new;
+}
+
+static void take_tokens(struct reading *r, const struct doc *d)
+{
+    if (!d->tokens)
+        return;
+    r->config->core.n_enrolments = 0;
+    memset(r->config->core.enrolments, 0, sizeof(r->config->core.enrolments));
+    for (uint32_t i = 0; i < d->tokens_count; i++) {
+        struct entry e = {.r = r, .list = "tokens", .number = i + 1};
+        take_token(&e, &d->tokens[i]);
+    }
+}
+
+static void take_key(struct entry *e, const struct doc_key *d)
+{
+    struct config *config = e->r->config;
+    struct config_key key = {0};
+    if (strcmp(d->algorithm, "RS256") == 0 || strcmp(d->algorithm, "ES256") == 0)
+        (void)str_copy(key.algorithm, sizeof(key.algorithm), str_of(d->algorithm));
+    else
+        REFUSE(e, "algorithm", "must be RS256 or ES256, not '%.40s'", d->algorithm);
+    if (d->file[0] == '\0' || !setting_resolve(d->file, e->r->folder, key.file))
+        REFUSE(e, "file", "must be a path of 1 to %d bytes", CONFIG_PATH_MAX - 1);
+    if (!take_name(e, "name", d->name, key.name, sizeof(key.name)))
+        return;
+    for (size_t i = 0; i < config->n_keys; i++) {
+        if (strcmp(config->keys[i].name, key.name) == 0) {
+            REFUSE(e, "name", "%s is there twice", key.name);
+            return;
+        }
+    }
+    config->keys[config->n_keys++] = key;
+}
+
+static void take_keys(struct reading *r, const struct doc_access *d)
+{
+    if (!d->keys)
+        return;
+    r->config->n_keys = 0;
+    for (uint32_t i = 0; i < d->keys_count; i++) {
+        struct entry e = {.r = r, .list = "access, keys", .number = i + 1};
+        take_key(&e, &d->keys[i]);
+    }
+}
+
+/* "tls.http" and "key" → "tls, http, key" */
+static void place_of(const struct setting *s, char ret[YAML_PLACE_MAX])
+{
+    const char *dot = strchr(s->section, '.');
+    int n = dot ? (int)(dot - s->section) : (int)strlen(s->section);
+    snprintf(ret, YAML_PLACE_MAX, "%.*s%s%s, %s", n, s->section, dot ? ", " : "",
+             dot ? dot + 1 : "", s->key);
+}
+
+static void take_settings(struct reading *r, const struct doc *d)
+{
+    for (size_t i = 0; i < n_settings; i++) {
+        const char *text = setting_said(&settings[i], d);
+        char why[SETTING_WHY_MAX], place[YAML_PLACE_MAX];
+        if (!text || setting_take(&settings[i], text, r->folder, r->config, why))
+            continue;
+        place_of(&settings[i], place);
+        refuse(r, place, why);
+    }
+}
+
+static void check_tls(struct reading *r, const char *place, const struct config_tls *tls)
+{
+    bool certificate = tls->certificate[0] != '\0';
+    if (certificate && !tls->key[0])
+        refuse(r, place, "key is missing; a certificate needs its key");
+    else if (!certificate && (tls->key[0] || tls->client_ca[0]))
+        refuse(r, place, "certificate is missing; without it the port would be plain");
+}
+
+/* Regions and fleets first: tokens name them. */
+void config_take(struct reading *r, const struct doc *doc)
+{
+    const struct config *config = r->config;
+    take_regions(r, doc);
+    take_fleets(r, doc);
+    take_tokens(r, doc);
+    take_keys(r, &doc->access);
+    take_settings(r, doc);
+    check_tls(r, "tls, http", &config->tls_http);
+    check_tls(r, "tls, server", &config->tls_server);
+    check_tls(r, "tls, manager", &config->tls_manager);
+    if (config->core.timeouts.backoff_first_ms > config->core.timeouts.backoff_max_ms)
+        refuse(r, "timeouts", "backoff_first_ms is above backoff_max_ms");
+}
