@@ -34,6 +34,9 @@ int allocate_run(int argc, char **argv);
 int dump_run(int argc, char **argv);
 int sim_run(int argc, char **argv);
 int dev_run(int argc, char **argv);
+int config_check_run(int argc, char **argv);
+int config_show_run(int argc, char **argv);
+int config_keys_run(int argc, char **argv);
 int bench_allocate_run(int argc, char **argv);
 int bench_single_run(int argc, char **argv);
 int bench_echo_run(int argc, char **argv);
@@ -51,6 +54,9 @@ extern const char allocate_usage[];
 extern const char dump_usage[];
 extern const char sim_usage[];
 extern const char dev_usage[];
+extern const struct arg config_check_options[];
+extern const struct arg config_show_options[];
+extern const struct arg config_keys_options[];
 
 /* Options, where help is made of them. */
 extern const struct arg bench_allocate_options[];
