@@ -55,6 +55,12 @@ static void cut_and_crash(struct world *w)
     world_after(w, random_between(&w->random, 0, 3000), HAPPENS_CRASH)->life = w->plane_life;
 }
 
+/* What is being written may be there afterwards or not, and nobody was told. */
+static void crash_in_commit(struct world *w)
+{
+    w->dies_in_commit = true;
+}
+
 static void stall(struct world *w)
 {
     struct wire *wire = some_wire(w);
@@ -120,13 +126,14 @@ void fault_next(struct world *w)
         {"clock jump", jump_clock, 6},
         {"crash", plane_crash, 14},
         {"cut and crash", cut_and_crash, 8},
+        {"crash in a commit", crash_in_commit, 6},
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
     } else {
-        int64_t roll = random_between(&w->random, 0, 101);
+        int64_t roll = random_between(&w->random, 0, 107);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;
@@ -140,6 +147,7 @@ void fault_next(struct world *w)
 void faults_end(struct world *w)
 {
     w->quiet = true;
+    w->dies_in_commit = false;
     w->disk_slow_until_ms = 0;
     w->disk_fails_until_ms = 0;
     size_t at = 0;

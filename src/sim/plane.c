@@ -19,6 +19,10 @@ static void on_submit(void *user, const struct store_batch *batch)
     w->core_offset_ms = batch->core_ms - w->now_ms;
     bool slow = w->now_ms < w->disk_slow_until_ms;
     int64_t delay = slow ? random_between(&w->random, 50, 3000) : random_between(&w->random, 0, 4);
+    if (w->dies_in_commit) {
+        w->dies_in_commit = false;
+        world_after(w, random_between(&w->random, 0, delay), HAPPENS_CRASH)->life = w->plane_life;
+    }
     world_after(w, delay, HAPPENS_COMMITTED)->life = w->plane_life;
 }
 
