@@ -14,6 +14,7 @@
 
 #include "muster.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,12 +30,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef MUSTER_TLS
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#endif
+
 enum {
     FRAME_MAX = 16384, /* largest value of the length field */
     OUT_MAX = 65536,   /* output buffer */
     OUT_PUMP = 32768,  /* pump() leaves the rest to replies */
     READ_ROUNDS = 4,   /* reads per poll, so that Muster cannot starve the game's loop */
     ADDRESSES = 4,
+    HOST_MAX = 256,
     COUNT_MAX = 1000000,
 
     CONNECT_MS = 5000,
@@ -77,10 +84,11 @@ enum command {
     KICK_PLAYER = 0x1012,
 };
 
-/*  WAITING ──due──▶ CONNECTING ──connected──▶ GREETING ──yes──▶ REGISTERED
- *     ▲                 │                        │                 │
- *     └────── any failure, after a back-off ─────┴─────────────────┘  */
-enum link_state { LINK_WAITING, LINK_CONNECTING, LINK_GREETING, LINK_REGISTERED };
+/*                                     ┌─ with TLS ─▶ SECURING ─┐
+ *  WAITING ──due──▶ CONNECTING ──connected─────────────────────────▶ GREETING ──yes──▶ REGISTERED
+ *     ▲                 │                        │                     │                 │
+ *     └───────── any failure, after a back-off ──┴─────────────────────┴─────────────────┘  */
+enum link_state { LINK_WAITING, LINK_CONNECTING, LINK_SECURING, LINK_GREETING, LINK_REGISTERED };
 
 /*            later                answered yes              the game, or nobody came
  *  FREE ───────────────▶ ASKED ───────────────▶ HELD ───────────────────────▶ ENDING
@@ -131,6 +139,7 @@ struct muster_server {
 
     enum link_state link;
     int fd;
+    struct tls *tls;          /* of this connection; NULL = plain, or not that far */
     enum muster_error failed; /* noticed, not yet acted upon */
     char why[256];
     int failures; /* in a row, for the back-off */
@@ -202,6 +211,15 @@ const char *muster_error_text(int error)
         return "too many are waiting for an answer";
     case MUSTER_E_RANGE:
         return "a number is out of range";
+    case MUSTER_E_TLS:
+        return "TLS with Muster failed";
+    case MUSTER_E_TLS_ABSENT:
+        return "the SDK was built without TLS (-DMUSTER_TLS)";
+    case MUSTER_E_TLS_CA:
+        return "the authority's certificate cannot be read or is none in PEM";
+    case MUSTER_E_TLS_CERTIFICATE:
+        return "our certificate or its key cannot be read, is none in PEM, or they do not belong "
+               "together";
     }
     return "unknown error";
 }
@@ -1021,9 +1039,19 @@ static void read_frame(struct muster_server *m, const uint8_t *frame, size_t len
     }
 }
 
+/* A TLS alert, where Muster speaks TLS and got our greeting in the clear, would pass for the begin
+ * of a long frame. */
+static bool is_tls_alert(const struct muster_server *m)
+{
+    return m->link == LINK_GREETING && m->in_len >= 3 && m->in[0] == 21 && m->in[1] == 3 &&
+           m->in[2] <= 4;
+}
+
 static void split_frames(struct muster_server *m, int64_t now)
 {
     size_t at = 0;
+    if (is_tls_alert(m))
+        fail(m, MUSTER_E_TLS, "Muster speaks TLS on this port, and we do not; tls_ca is not set");
     while (!m->failed && m->in_len - at >= 2) {
         size_t length = (size_t)(m->in[at] | m->in[at + 1] << 8);
         if (length < 2 || length > FRAME_MAX) {
@@ -1039,20 +1067,291 @@ static void split_frames(struct muster_server *m, int64_t now)
     memmove(m->in, m->in + at, m->in_len);
 }
 
+#ifdef MUSTER_TLS
+
+/* GnuTLS on the connection's socket. */
+struct tls {
+    gnutls_certificate_credentials_t credentials;
+    gnutls_session_t session;
+    gnutls_typed_vdata_st expected[2]; /* of Muster's certificate; GnuTLS keeps the pointer */
+    bool unfinished;                   /* a record was sealed that the socket did not take whole */
+};
+
+static int tls_load(const struct muster_options *o, gnutls_certificate_credentials_t *ret)
+{
+    gnutls_certificate_credentials_t c;
+    if (gnutls_certificate_allocate_credentials(&c) < 0)
+        return MUSTER_E_MEMORY;
+    int error = MUSTER_OK;
+    if (gnutls_certificate_set_x509_trust_file(c, o->tls_ca, GNUTLS_X509_FMT_PEM) <= 0)
+        error = MUSTER_E_TLS_CA;
+    else if (o->tls_certificate && gnutls_certificate_set_x509_key_file(
+                                       c, o->tls_certificate, o->tls_key, GNUTLS_X509_FMT_PEM) < 0)
+        error = MUSTER_E_TLS_CERTIFICATE;
+    if (error)
+        gnutls_certificate_free_credentials(c);
+    else
+        *ret = c;
+    return error;
+}
+
+/* What would be wrong with the files, before there is a connection. */
+static int tls_check(const struct muster_options *o)
+{
+    gnutls_certificate_credentials_t c;
+    int error = tls_load(o, &c);
+    if (!error)
+        gnutls_certificate_free_credentials(c);
+    return error;
+}
+
+static bool is_ip(const char *host)
+{
+    uint8_t bytes[16];
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+static int tls_set(struct tls *t, const struct muster_options *o, int fd)
+{
+    t->expected[0] = (gnutls_typed_vdata_st){.type = GNUTLS_DT_DNS_HOSTNAME,
+                                             .data = (unsigned char *)o->tls_server_name};
+    t->expected[1] = (gnutls_typed_vdata_st){.type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                             .data = (unsigned char *)GNUTLS_KP_TLS_WWW_SERVER};
+    int error =
+        gnutls_priority_set_direct(t->session, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2", NULL);
+    if (error == 0)
+        error = gnutls_credentials_set(t->session, GNUTLS_CRD_CERTIFICATE, t->credentials);
+    if (error == 0 && !is_ip(o->tls_server_name)) /* an address may not be said there */
+        error = gnutls_server_name_set(t->session, GNUTLS_NAME_DNS, o->tls_server_name,
+                                       strlen(o->tls_server_name));
+    gnutls_session_set_verify_cert2(t->session, t->expected, 2, 0);
+    gnutls_transport_set_int(t->session, fd);
+    return error;
+}
+
+static void tls_free(struct tls *t)
+{
+    if (t->session)
+        gnutls_deinit(t->session);
+    if (t->credentials)
+        gnutls_certificate_free_credentials(t->credentials);
+    free(t);
+}
+
+/* Begins TLS on a new connection. */
+static void tls_begin(struct muster_server *m)
+{
+    struct tls *t = calloc(1, sizeof(*t));
+    int error = t ? tls_load(&m->options, &t->credentials) : MUSTER_E_MEMORY;
+    if (error)
+        fail(m, MUSTER_E_TLS, muster_error_text(error));
+    else if (gnutls_init(&t->session, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0 ||
+             tls_set(t, &m->options, m->fd) < 0)
+        fail(m, MUSTER_E_TLS, muster_error_text(MUSTER_E_TLS));
+    else
+        m->tls = t;
+    if (t && !m->tls)
+        tls_free(t);
+}
+
+static void tls_end(struct muster_server *m)
+{
+    if (m->tls)
+        tls_free(m->tls);
+    m->tls = NULL;
+}
+
+static void tls_goodbye(struct tls *t)
+{
+    if (t)
+        gnutls_bye(t->session, GNUTLS_SHUT_WR);
+}
+
+/* Muster's certificate did not pass: the first thing that is wrong with it, in words. */
+static void tls_explain_certificate(struct muster_server *m)
+{
+    const struct muster_options *o = &m->options;
+    unsigned status = gnutls_session_get_verify_cert_status(m->tls->session);
+    char text[sizeof(m->why)];
+    if (status & GNUTLS_CERT_SIGNER_NOT_FOUND)
+        snprintf(text, sizeof(text), "Muster's certificate is not signed by an authority in %.150s",
+                 o->tls_ca);
+    else if (status & GNUTLS_CERT_EXPIRED)
+        snprintf(text, sizeof(text), "Muster's certificate has expired");
+    else if (status & GNUTLS_CERT_NOT_ACTIVATED)
+        snprintf(text, sizeof(text),
+                 "Muster's certificate is not valid yet; is this machine's clock right?");
+    else if (status & GNUTLS_CERT_UNEXPECTED_OWNER)
+        snprintf(text, sizeof(text), "Muster's certificate is not for %.150s", o->tls_server_name);
+    else
+        snprintf(text, sizeof(text), "Muster's certificate is not acceptable (%#x)", status);
+    fail(m, MUSTER_E_TLS, text);
+}
+
+/* Notes why TLS failed. */
+static void tls_explain(struct muster_server *m, int error)
+{
+    char text[sizeof(m->why)];
+    gnutls_alert_description_t alert = gnutls_alert_get(m->tls->session);
+    switch (error) {
+    case GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR:
+        tls_explain_certificate(m);
+        return;
+    case GNUTLS_E_FATAL_ALERT_RECEIVED:
+        if (alert == GNUTLS_A_CERTIFICATE_REQUIRED && !m->options.tls_certificate)
+            snprintf(text, sizeof(text),
+                     "Muster wants a certificate, and tls_certificate is not "
+                     "set");
+        else
+            snprintf(text, sizeof(text), "Muster refused: %s", gnutls_alert_get_name(alert));
+        break;
+    case GNUTLS_E_UNEXPECTED_PACKET_LENGTH:
+    case GNUTLS_E_UNEXPECTED_PACKET:
+    case GNUTLS_E_UNSUPPORTED_VERSION_PACKET:
+    case GNUTLS_E_RECORD_OVERFLOW:
+        snprintf(text, sizeof(text), "Muster does not speak TLS on this port");
+        break;
+    case GNUTLS_E_PREMATURE_TERMINATION:
+    case GNUTLS_E_PULL_ERROR:
+    case GNUTLS_E_PUSH_ERROR:
+        snprintf(text, sizeof(text), "%s", muster_error_text(MUSTER_E_CLOSED));
+        break;
+    default:
+        snprintf(text, sizeof(text), "%s", gnutls_strerror(error));
+        break;
+    }
+    fail(m, MUSTER_E_TLS, text);
+}
+
+/* Goes on with the handshake; true when it is done. */
+static bool tls_shake(struct muster_server *m)
+{
+    int error = gnutls_handshake(m->tls->session);
+    if (error < 0 && gnutls_error_is_fatal(error)) {
+        gnutls_alert_send_appropriate(m->tls->session, error);
+        tls_explain(m, error);
+    }
+    return error == 0;
+}
+
+static size_t tls_read(struct muster_server *m, uint8_t *to, size_t room)
+{
+    ssize_t n = gnutls_record_recv(m->tls->session, to, room);
+    if (n == 0 || n == GNUTLS_E_PREMATURE_TERMINATION || n == GNUTLS_E_PULL_ERROR)
+        fail(m, MUSTER_E_CLOSED, muster_error_text(MUSTER_E_CLOSED));
+    else if (n < 0 && gnutls_error_is_fatal((int)n))
+        tls_explain(m, (int)n);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* A record that the socket did not take whole is finished before anything else is sealed; GnuTLS
+ * then says how much of our data it held. */
+static size_t tls_write(struct tls *t, const uint8_t *data, size_t len)
+{
+    ssize_t n = t->unfinished ? gnutls_record_send(t->session, NULL, 0)
+                              : gnutls_record_send(t->session, data, len);
+    t->unfinished = n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Something was read from the socket that nobody has asked for yet. */
+static bool tls_has_input(const struct tls *t)
+{
+    return gnutls_record_check_pending(t->session) > 0;
+}
+
+static short tls_events(const struct tls *t)
+{
+    return t && gnutls_record_get_direction(t->session) == 1 ? POLLOUT : POLLIN;
+}
+
+#else
+
+/* Without TLS muster_server_new refuses tls_ca, so no connection gets as far as the rest. */
+struct tls;
+
+static int tls_check(const struct muster_options *o)
+{
+    (void)o;
+    return MUSTER_E_TLS_ABSENT;
+}
+
+static void tls_begin(struct muster_server *m)
+{
+    fail(m, MUSTER_E_TLS, muster_error_text(MUSTER_E_TLS_ABSENT));
+}
+
+static void tls_end(struct muster_server *m)
+{
+    m->tls = NULL;
+}
+
+static void tls_goodbye(struct tls *t)
+{
+    (void)t;
+}
+
+static bool tls_shake(struct muster_server *m)
+{
+    (void)m;
+    return false;
+}
+
+static size_t tls_read(struct muster_server *m, uint8_t *to, size_t room)
+{
+    (void)m, (void)to, (void)room;
+    return 0;
+}
+
+static size_t tls_write(struct tls *t, const uint8_t *data, size_t len)
+{
+    (void)t, (void)data, (void)len;
+    return 0;
+}
+
+static bool tls_has_input(const struct tls *t)
+{
+    (void)t;
+    return false;
+}
+
+static short tls_events(const struct tls *t)
+{
+    (void)t;
+    return POLLIN;
+}
+
+#endif
+
+/* Bytes read; 0 when there are none now or the connection is over, which has then been noted. */
+static size_t wire_read(struct muster_server *m, uint8_t *to, size_t room)
+{
+    if (m->tls)
+        return tls_read(m, to, room);
+    ssize_t n = recv(m->fd, to, room, 0);
+    if (n == 0)
+        fail(m, MUSTER_E_CLOSED, muster_error_text(MUSTER_E_CLOSED));
+    else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        fail(m, MUSTER_E_CLOSED, strerror(errno));
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Bytes taken. A closed connection is noticed by reading, after what Muster said last. */
+static size_t wire_write(struct muster_server *m, const uint8_t *data, size_t len)
+{
+    if (m->tls)
+        return tls_write(m->tls, data, len);
+    ssize_t n = send(m->fd, data, len, MSG_NOSIGNAL);
+    return n > 0 ? (size_t)n : 0;
+}
+
 static void receive(struct muster_server *m, int64_t now)
 {
     for (int round = 0; round < READ_ROUNDS && !m->failed; round++) {
-        ssize_t n = recv(m->fd, m->in + m->in_len, sizeof(m->in) - m->in_len, 0);
-        if (n < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-                fail(m, MUSTER_E_CLOSED, strerror(errno));
+        size_t n = wire_read(m, m->in + m->in_len, sizeof(m->in) - m->in_len);
+        if (n == 0)
             return;
-        }
-        if (n == 0) {
-            fail(m, MUSTER_E_CLOSED, muster_error_text(MUSTER_E_CLOSED));
-            return;
-        }
-        m->in_len += (size_t)n;
+        m->in_len += n;
         m->heard_ms = now;
         m->pinged = false;
         split_frames(m, now);
@@ -1062,12 +1361,10 @@ static void receive(struct muster_server *m, int64_t now)
 static void transmit(struct muster_server *m)
 {
     while (m->out_len > 0) {
-        ssize_t n = send(m->fd, m->out, m->out_len, MSG_NOSIGNAL);
-        if (n < 0) {
-            /* A closed connection is noticed by reading, after what Muster said last. */
+        size_t n = wire_write(m, m->out, m->out_len);
+        if (n == 0)
             return;
-        }
-        m->out_len -= (size_t)n;
+        m->out_len -= n;
         memmove(m->out, m->out + n, m->out_len);
     }
 }
@@ -1110,6 +1407,16 @@ static void connect_start(struct muster_server *m, int64_t now)
         fail(m, MUSTER_E_CONNECT, strerror(errno));
 }
 
+static void greet(struct muster_server *m, int64_t now)
+{
+    m->link = LINK_GREETING;
+    m->until_ms = now + HANDSHAKE_MS;
+    m->heard_ms = now;
+    m->pinged = false;
+    m->asked_ms = now;
+    send_handshake(m);
+}
+
 static void connect_finish(struct muster_server *m, int64_t now)
 {
     struct pollfd p = {.fd = m->fd, .events = POLLOUT};
@@ -1126,12 +1433,21 @@ static void connect_finish(struct muster_server *m, int64_t now)
         fail(m, MUSTER_E_CONNECT, strerror(error));
         return;
     }
-    m->link = LINK_GREETING;
-    m->until_ms = now + HANDSHAKE_MS;
-    m->heard_ms = now;
-    m->pinged = false;
-    m->asked_ms = now;
-    send_handshake(m);
+    if (!m->options.tls_ca) {
+        greet(m, now);
+        return;
+    }
+    m->link = LINK_SECURING;
+    m->until_ms = now + CONNECT_MS;
+    tls_begin(m);
+}
+
+static void secure(struct muster_server *m, int64_t now)
+{
+    if (tls_shake(m))
+        greet(m, now);
+    else if (now >= m->until_ms)
+        fail(m, MUSTER_E_TLS, "Muster did not finish the TLS handshake in time");
 }
 
 static void heartbeat(struct muster_server *m, int64_t now)
@@ -1178,6 +1494,7 @@ static void lose(struct muster_server *m, int64_t now)
 {
     bool greeted = m->link == LINK_REGISTERED;
     bool steady = greeted && now - m->registered_ms >= STEADY_MS;
+    tls_end(m);
     if (m->fd >= 0)
         close(m->fd);
     m->fd = -1;
@@ -1206,6 +1523,8 @@ void muster_server_poll(struct muster_server *m)
         connect_start(m, now);
     if (m->link == LINK_CONNECTING && !m->failed)
         connect_finish(m, now);
+    if (m->link == LINK_SECURING && !m->failed)
+        secure(m, now);
     if (m->link == LINK_GREETING || m->link == LINK_REGISTERED) {
         receive(m, now);
         if (m->link == LINK_GREETING && !m->failed && now >= m->until_ms)
@@ -1217,7 +1536,7 @@ void muster_server_poll(struct muster_server *m)
         watch_silence(m, now);
         pump(m, now);
     }
-    if (m->fd >= 0 && m->link != LINK_CONNECTING && !m->failed)
+    if ((m->link == LINK_GREETING || m->link == LINK_REGISTERED) && !m->failed)
         transmit(m);
     if (m->failed)
         lose(m, now);
@@ -1234,6 +1553,8 @@ short muster_server_events(const struct muster_server *m)
         return 0;
     if (m->link == LINK_CONNECTING)
         return POLLOUT;
+    if (m->link == LINK_SECURING)
+        return tls_events(m->tls);
     return m->out_len > 0 ? POLLIN | POLLOUT : POLLIN;
 }
 
@@ -1244,7 +1565,7 @@ static int64_t earliest(int64_t a, int64_t b)
 
 static int64_t next_due(const struct muster_server *m)
 {
-    if (m->failed)
+    if (m->failed || (m->tls && tls_has_input(m->tls)))
         return INT64_MIN;
     if (m->link != LINK_REGISTERED)
         return m->until_ms;
@@ -1425,11 +1746,10 @@ static bool split_address(const char *text, char *host, size_t host_size, char *
     return true;
 }
 
-static int resolve(struct muster_server *m, const char *server)
+static int resolve(struct muster_server *m, const char *server, char host[HOST_MAX])
 {
-    char host[256];
     char port[8];
-    if (!split_address(server, host, sizeof(host), port, sizeof(port)))
+    if (!split_address(server, host, HOST_MAX, port, sizeof(port)))
         return MUSTER_E_OPTIONS;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
@@ -1449,24 +1769,49 @@ static bool options_valid(const struct muster_options *o)
     if (!o->server || !o->ip || o->port < 1024 || o->port > 65535 || o->region < 0 ||
         o->max_matches < 1 || o->max_matches > MUSTER_MAX_MATCHES)
         return false;
+    if (!o->tls_certificate != !o->tls_key || (o->tls_certificate && !o->tls_ca))
+        return false;
     const char *token = o->token ? o->token : "";
     return text_allowed(token) && text_allowed(o->ip) &&
            strlen(token) + strlen(o->ip) <= MUSTER_MAX_HELLO;
 }
 
-/* Fills in the defaults and makes the strings ours. */
-static int options_take(struct muster_options *o)
+/* A copy, and NULL where there is nothing or no memory, which *missing says. */
+static const char *copy_text(const char *s, bool *missing)
 {
+    char *copy = s ? strdup(s) : NULL;
+    *missing = *missing || (s && !copy);
+    return copy;
+}
+
+/* Fills in the defaults and makes the strings ours. */
+static int options_take(struct muster_options *o, const char *host)
+{
+    bool missing = false;
     o->server = NULL; /* resolved already */
-    o->token = strdup(o->token ? o->token : "");
-    o->ip = strdup(o->ip);
+    o->token = copy_text(o->token ? o->token : "", &missing);
+    o->ip = copy_text(o->ip, &missing);
+    o->tls_ca = copy_text(o->tls_ca, &missing);
+    o->tls_certificate = copy_text(o->tls_certificate, &missing);
+    o->tls_key = copy_text(o->tls_key, &missing);
+    o->tls_server_name = copy_text(o->tls_server_name ? o->tls_server_name : host, &missing);
     if (o->unconfirmed_ms == 0)
         o->unconfirmed_ms = UNCONFIRMED_MS;
     if (o->heartbeat_ms == 0)
         o->heartbeat_ms = HEARTBEAT_MS;
     if (!o->clock_ms)
         o->clock_ms = machine_ms;
-    return o->token && o->ip ? MUSTER_OK : MUSTER_E_MEMORY;
+    return missing ? MUSTER_E_MEMORY : MUSTER_OK;
+}
+
+static void options_free(struct muster_options *o)
+{
+    free((char *)o->token);
+    free((char *)o->ip);
+    free((char *)o->tls_ca);
+    free((char *)o->tls_certificate);
+    free((char *)o->tls_key);
+    free((char *)o->tls_server_name);
 }
 
 /* Good enough to keep servers apart; nothing secret rests on it. */
@@ -1494,11 +1839,14 @@ int muster_server_new(const struct muster_options *options,
     m->count_told = -1;
     if (callbacks)
         m->calls = *callbacks;
-    int error = resolve(m, options->server);
+    char host[HOST_MAX];
+    int error = resolve(m, options->server, host);
     if (!error) {
         m->options = *options;
-        error = options_take(&m->options);
+        error = options_take(&m->options, host);
     }
+    if (!error && options->tls_ca)
+        error = tls_check(&m->options);
     if (!error) {
         m->n_matches = 2 * (size_t)options->max_matches;
         m->matches = calloc(m->n_matches, sizeof(m->matches[0]));
@@ -1522,7 +1870,9 @@ void muster_server_free(struct muster_server *m)
     if (m->link == LINK_REGISTERED && !m->failed) {
         pump(m, now_ms(m));
         transmit(m);
+        tls_goodbye(m->tls);
     }
+    tls_end(m);
     if (m->fd >= 0)
         close(m->fd);
     for (size_t i = 0; i < m->n_matches; i++)
@@ -1530,7 +1880,6 @@ void muster_server_free(struct muster_server *m)
     for (size_t i = 0; i < m->n_validations; i++)
         free(m->validations[i].token);
     free(m->matches);
-    free((char *)m->options.token);
-    free((char *)m->options.ip);
+    options_free(&m->options);
     free(m);
 }

@@ -1,5 +1,6 @@
 /* Muster's server-port client: what a game server links to be known to Muster, to report its load
  * and to be given matches. One header, one source file, libc and POSIX sockets, no threads.
+ * Compiled with -DMUSTER_TLS and linked with GnuTLS it can speak TLS too.
  *
  * A struct muster_server belongs to whoever called muster_server_new and is used from one thread.
  * It holds one non-blocking socket, and the game's own loop drives it:
@@ -41,6 +42,11 @@ enum muster_error {
     MUSTER_E_TEXT = -12,
     MUSTER_E_FULL = -13,
     MUSTER_E_RANGE = -14,
+    /* TLS: why a connection ended; the others are of muster_server_new */
+    MUSTER_E_TLS = -15,
+    MUSTER_E_TLS_ABSENT = -16,
+    MUSTER_E_TLS_CA = -17,
+    MUSTER_E_TLS_CERTIFICATE = -18,
 };
 
 /* A short sentence without a full stop. Never NULL. */
@@ -62,6 +68,13 @@ struct muster_options {
     int32_t port;       /* 1024–65535 */
     int8_t region;
     int32_t max_matches; /* 1–MUSTER_MAX_MATCHES */
+
+    /* TLS. Files are PEM and are read again for every connection, so that renewed ones are used.
+     * Muster's certificate must be signed by tls_ca, be valid now and name the server. */
+    const char *tls_ca;          /* NULL = plain TCP; a file, of one or more authorities */
+    const char *tls_certificate; /* what Muster is shown where it asks; NULL = nothing */
+    const char *tls_key;
+    const char *tls_server_name; /* NULL = the host in `server`, a name or an IP address */
 
     /* A match nobody followed up (no READY answered yes, no player admitted) is given up after
      * this. 0 = 150,000; negative = never, for games that neither say READY nor validate. Counted
@@ -97,7 +110,8 @@ struct muster_callbacks {
     void (*registered)(void *user, int32_t server_id);
 
     /* The connection ended or could not be made; the next try is in retry_ms. A wrong token looks
-     * like this too (MUSTER_E_REFUSED with Muster's sentence): it is tried again, slowly. */
+     * like this too (MUSTER_E_REFUSED with Muster's sentence), and a certificate that is not
+     * acceptable (MUSTER_E_TLS): it is tried again, slowly. */
     void (*disconnected)(void *user, enum muster_error why, const char *text, int64_t retry_ms);
 
     /* Called once per match that is not refused, however often Muster asks. MUSTER_LATER promises a

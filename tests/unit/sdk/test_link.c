@@ -35,12 +35,37 @@ static void test_options_are_checked(void **state)
     fake_stop(&f);
 }
 
+static void test_tls_is_refused_where_it_was_left_out(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_listen(&f);
+    struct muster_options o = fake_options(&f);
+    o.tls_ca = "/etc/ssl/certs/ca-certificates.crt";
+    assert_int_equal(muster_server_new(&o, &fake_callbacks, &f, &f.m), MUSTER_E_TLS_ABSENT);
+    fake_stop(&f);
+}
+
+/* Muster speaks TLS and answers our greeting with an alert. */
+static void test_an_alert_of_tls_is_recognised(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_listen(&f);
+    struct muster_options o = fake_options(&f);
+    fake_new(&f, &o);
+    accept_peer(&f);
+    say(&f, "15 03 03 00 02 02 0A");
+    told(&f, "disconnected -15 Muster speaks TLS on this port, and we do not; tls_ca is not set\n");
+    fake_stop(&f);
+}
+
 static void test_every_error_has_a_text(void **state)
 {
     (void)state;
-    for (int e = 0; e >= MUSTER_E_RANGE; e--) {
+    for (int e = 0; e >= MUSTER_E_TLS_CERTIFICATE; e--) {
         assert_string_not_equal(muster_error_text(e), "unknown error");
-        for (int other = e - 1; other >= MUSTER_E_RANGE; other--)
+        for (int other = e - 1; other >= MUSTER_E_TLS_CERTIFICATE; other--)
             assert_string_not_equal(muster_error_text(e), muster_error_text(other));
     }
     assert_string_equal(muster_error_text(-99), "unknown error");
@@ -539,6 +564,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_are_checked),
+        cmocka_unit_test(test_tls_is_refused_where_it_was_left_out),
+        cmocka_unit_test(test_an_alert_of_tls_is_recognised),
         cmocka_unit_test(test_every_error_has_a_text),
         cmocka_unit_test(test_a_refused_greeting_is_tried_again),
         cmocka_unit_test(test_a_greeting_without_an_answer_is_given_up),
