@@ -1,0 +1,82 @@
+/* Resources: the shapes of everything the HTTP API answers with, over core's views. */
+#pragma once
+
+#include "api/access.h"
+#include "api/metrics.h"
+#include "api/shape.h"
+#include "core/view.h"
+
+extern const struct shape region_shape;       /* struct view_region */
+extern const struct shape fleet_shape;        /* struct view_fleet */
+extern const struct shape server_shape;       /* struct view_server */
+extern const struct shape session_shape;      /* struct view_session */
+extern const struct shape ticket_shape;       /* struct view_ticket */
+extern const struct shape why_shape;          /* struct why_answer */
+extern const struct shape token_shape;        /* struct token_answer */
+extern const struct shape made_token_shape;   /* struct token_answer, with its text */
+extern const struct shape access_token_shape; /* struct access_answer */
+extern const struct shape audit_shape;        /* struct view_audit */
+extern const struct shape status_shape;       /* struct status_answer */
+extern const struct shape health_shape;       /* struct health_answer */
+extern const struct shape ready_shape;        /* struct ready_answer */
+
+/* Every one, and those they consist of; closed by NULL. */
+extern const struct shape *const shapes[];
+
+struct why_answer {
+    struct view_ticket ticket;
+    const char *sentence;
+};
+
+struct token_answer {
+    struct view_token view;
+    const char *text; /* the token itself: shown once, to whoever made it */
+};
+
+struct access_answer {
+    const char *account;
+    uint32_t scopes;
+    int64_t issued_wall_ms;
+    int64_t expires_wall_ms;
+    const char *text;
+};
+
+struct allocations_answer {
+    double per_s;
+    int64_t done;
+    int64_t failed;
+    double p50_ms; /* this and the next two: NaN when none was done */
+    double p95_ms;
+    double p99_ms;
+};
+
+struct status_answer {
+    const char *version;
+    int64_t started_wall_ms;
+    int64_t uptime_s;
+    const char *store;
+    const char *config_digest;
+    struct view_group group; /* all servers */
+    struct core_counts counts;
+    struct allocations_answer allocations;
+    struct view_region regions[REGION_CODES];
+    size_t n_regions;
+    struct metrics_refusal refusals[RECENT_REFUSALS];
+    size_t n_refusals;
+};
+
+struct health_answer {
+    const char *status;
+};
+
+struct ready_answer {
+    const char *store;
+    const char *config_digest;
+};
+
+/* Words for filters and schemas; closed by NULL. */
+extern const char *const server_status_words[];
+extern const char *const session_state_words[];
+extern const char *const ticket_state_words[];
+extern const char *const role_words[];
+extern const char *const scope_words[];
