@@ -1,0 +1,145 @@
+#include "api/operation.h"
+
+#include "api/access.h"
+#include "base/err.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct operation *operation_find(const char *name)
+{
+    for (size_t i = 0; i < n_operations; i++) {
+        if (strcmp(operations[i].name, name) == 0)
+            return &operations[i];
+    }
+    return NULL;
+}
+
+const char *http_method_word(enum http_method method)
+{
+    static const char *const words[] = {
+        [HTTP_GET] = "GET",       [HTTP_POST] = "POST",   [HTTP_PUT] = "PUT",
+        [HTTP_DELETE] = "DELETE", [HTTP_OTHER] = "OTHER",
+    };
+    return words[method];
+}
+
+/* ── routes ────────────────────────────────────────────────────────────────────────────────── */
+
+/* The piece before the next slash. */
+static struct str segment(const char *at)
+{
+    return (struct str){at, strcspn(at, "/")};
+}
+
+static bool is_parameter(struct str s)
+{
+    return s.len > 2 && s.at[0] == '{' && s.at[s.len - 1] == '}';
+}
+
+static size_t field_of(const struct operation *o, struct str parameter)
+{
+    struct str name = {parameter.at + 1, parameter.len - 2};
+    size_t i = 0;
+    while (!str_eq(name, str_of(o->fields[i].name)))
+        i++;
+    return i;
+}
+
+static bool matches(const struct operation *o, const char *path, struct str *in_path)
+{
+    const char *t = o->path;
+    while (*t == '/' && *path == '/') {
+        struct str want = segment(++t);
+        struct str have = segment(++path);
+        if (is_parameter(want) && have.len > 0)
+            in_path[field_of(o, want)] = have;
+        else if (!str_eq(want, have))
+            return false;
+        t += want.len;
+        path += have.len;
+    }
+    return *t == '\0' && *path == '\0';
+}
+
+void operation_route(enum http_method method, const char *path, struct route *ret)
+{
+    *ret = (struct route){0};
+    for (size_t i = 0; i < n_operations; i++) {
+        const struct operation *o = &operations[i];
+        struct str in_path[OPERATION_FIELDS_MAX] = {{0}};
+        if (!matches(o, path, in_path))
+            continue;
+        ret->methods |= 1u << o->method;
+        if (o->method != method)
+            continue;
+        ret->operation = o;
+        memcpy(ret->in_path, in_path, sizeof(in_path));
+    }
+}
+
+bool operation_is_in_path(const struct operation *o, const struct field *f)
+{
+    const char *at = o->path;
+    while ((at = strchr(at, '{'))) {
+        at++;
+        struct str name = {at, strcspn(at, "}")};
+        if (str_eq(name, str_of(f->name)))
+            return true;
+    }
+    return false;
+}
+
+/* ── what follows from a row ───────────────────────────────────────────────────────────────── */
+
+bool operation_changes(const struct operation *o)
+{
+    return o->method != HTTP_GET;
+}
+
+bool operation_has_body(const struct operation *o)
+{
+    for (const struct field *f = o->fields; operation_changes(o) && f->name; f++) {
+        if (!operation_is_in_path(o, f))
+            return true;
+    }
+    return false;
+}
+
+static size_t add(int *list, size_t n, int err)
+{
+    size_t at = n;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i] == err)
+            return n;
+    }
+    assert(n < OPERATION_ALL_ERRORS_MAX);
+    while (at > 0 && err_status(list[at - 1]) > err_status(err)) {
+        list[at] = list[at - 1];
+        at--;
+    }
+    list[at] = err;
+    return n + 1;
+}
+
+size_t operation_errors(const struct operation *o, int ret[OPERATION_ALL_ERRORS_MAX])
+{
+    size_t n = 0;
+    n = add(ret, n, ERR_BAD_ARGUMENT);
+    n = add(ret, n, ERR_TOO_LARGE);
+    n = add(ret, n, ERR_UNSUPPORTED_TYPE);
+    n = add(ret, n, ERR_BUSY);
+    if (o->scope != ACCESS_NONE) {
+        n = add(ret, n, ERR_NO_ACCESS_TOKEN);
+        n = add(ret, n, ERR_BAD_ACCESS_TOKEN);
+        n = add(ret, n, ERR_FORBIDDEN);
+        n = add(ret, n, ERR_INTERNAL);
+    }
+    if (operation_changes(o)) {
+        n = add(ret, n, ERR_FORBIDDEN);
+        n = add(ret, n, ERR_KEY_CONFLICT);
+    }
+    for (size_t i = 0; i < OPERATION_ERRORS_MAX && o->errors[i] != 0; i++)
+        n = add(ret, n, o->errors[i]);
+    return n;
+}

@@ -1,0 +1,88 @@
+/* Operations: everything that can be asked over HTTP, one row each. Routes, the check of arguments,
+ * GET /openapi.json, docs/http-api.md and the command line's help come from these rows. The table
+ * (operations.c) is a constant. */
+#pragma once
+
+#include "api/shape.h"
+#include "net/http.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct call;
+
+enum field_kind {
+    FIELD_ID,   /* the decimal number of an object */
+    FIELD_INT,  /* min..max */
+    FIELD_TEXT, /* min..max bytes of UTF-8 without control characters */
+    FIELD_WORD, /* one of words */
+    FIELD_LIST, /* min..max texts, each one of words when there are any */
+};
+
+/* An argument. One named in the path comes from there; any other from the query, a form or a JSON
+ * body, wherever its sender likes. */
+struct field {
+    const char *name;
+    enum field_kind kind;
+    bool required;
+    int64_t min;
+    int64_t max;
+    const char *const *words; /* closed by NULL */
+    bool has_otherwise;
+    int64_t otherwise; /* FIELD_INT: its value when it is not given */
+    const char *help;
+};
+
+enum { OPERATION_FIELDS_MAX = 8, OPERATION_ERRORS_MAX = 8 };
+
+struct operation {
+    const char *name; /* "drain_server" */
+    enum http_method method;
+    const char *path; /* "/v1/servers/{id}/drain" */
+    uint32_t scope;   /* of enum access_scope; 0 = no token is needed */
+    const char *summary;
+    const char *about;                             /* more sentences, or NULL */
+    struct field fields[OPERATION_FIELDS_MAX + 1]; /* closed by one without a name */
+
+    const struct shape *answer; /* NULL: it is no JSON, but content_type */
+    bool is_list;               /* {"items": [answer …], "next": cursor or null} */
+    const char *content_type;
+
+    int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
+    void (*handle)(struct call *c);
+};
+
+extern const struct operation operations[];
+extern const size_t n_operations;
+
+/* NULL when there is none of that name. */
+const struct operation *operation_find(const char *name);
+
+/* A path taken apart by a row's template. */
+struct route {
+    const struct operation *operation;        /* NULL: nothing is here for that method */
+    struct str in_path[OPERATION_FIELDS_MAX]; /* by field */
+    uint32_t methods; /* bits by enum http_method that something is here for; 0 = no such path */
+};
+
+/* The texts of *ret point into path. */
+void operation_route(enum http_method method, const char *path, struct route *ret);
+
+/* True when that field comes in the path. */
+bool operation_is_in_path(const struct operation *o, const struct field *f);
+
+/* True when it steps something into core and may carry an Idempotency-Key. */
+bool operation_changes(const struct operation *o);
+
+/* True when it takes a body: any argument that is not in the path, in an operation that changes. */
+bool operation_has_body(const struct operation *o);
+
+enum { OPERATION_ALL_ERRORS_MAX = 24 };
+
+/* Every error its answers can have: its own and those of how it is asked. Returns how many, sorted
+ * by status. */
+size_t operation_errors(const struct operation *o, int ret[OPERATION_ALL_ERRORS_MAX]);
+
+/* "GET" … */
+const char *http_method_word(enum http_method method);

@@ -1,0 +1,207 @@
+/* docs/http-api.md: the table of operations for people. */
+#include "api/access.h"
+#include "api/openapi.h"
+#include "api/operation.h"
+#include "api/resource.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char opening[] =
+    "# HTTP API\n"
+    "\n"
+    "<!-- Written by `muster openapi --markdown` from the table of operations. -->\n"
+    "\n"
+    "`GET /openapi.json` describes the same for machines.\n"
+    "\n"
+    "## Conventions\n"
+    "\n"
+    "- **Token.** `Authorization: Bearer TOKEN`, or the argument `access_token`. The first start "
+    "writes one that allows everything into `admin.token` in the data folder.\n"
+    "- **Arguments** come in the query, as a form or as JSON, each at most once. A list is a JSON "
+    "array or has commas between its items. What is not in the table below is refused.\n"
+    "- **Answers** are JSON. Ids are decimal numbers as text, times RFC 3339 in UTC; every key is "
+    "always there, `null` where there is nothing.\n"
+    "- **Lists** are `{\"items\": [...], \"next\": \"ID\"}`; ask again with `cursor=ID` until "
+    "`next` "
+    "is `null`. A page may be short when few of many objects fit: at most 10,000 are looked at. "
+    "What is there all the time is shown exactly once, whatever comes and goes meanwhile.\n"
+    "- **Refusals** are `{\"error\": {\"code\": \"not_found\", \"message\": \"There is no server "
+    "7.\"}}` with the status below, and `\"argument\"` when one of them is to blame.\n"
+    "- **Repeats.** A POST with the header `Idempotency-Key` (1 to 128 bytes) is done once for "
+    "each "
+    "account and operation; a repeat shows what came of the first. The same key with other "
+    "arguments is refused with `key_conflict`. Keys are kept as long as finished tickets.\n"
+    "- **Durable.** An answer leaves when everything it shows is on disk.\n"
+    "- **Limits.** A body has at most 64 KiB and JSON in it at most 32 levels. When a page in a "
+    "browser sends a POST, its `Origin` must be this server.\n"
+    "\n"
+    "    curl -H \"Authorization: Bearer $(cat data/admin.token)\" "
+    "http://127.0.0.1:9508/v1/status\n"
+    "\n";
+
+static void say(struct buf *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct buf *out, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    buf_append(out, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+static void put(struct buf *out, const char *text)
+{
+    buf_append(out, text, strlen(text));
+}
+
+static void words(struct buf *out, const char *const *list)
+{
+    for (size_t i = 0; list[i]; i++)
+        say(out, "%s`%s`", i == 0 ? "" : list[i + 1] ? ", " : " or ", list[i]);
+}
+
+/* ── arguments ─────────────────────────────────────────────────────────────────────────────── */
+
+static void field_type(struct buf *out, const struct field *f)
+{
+    switch (f->kind) {
+    case FIELD_ID:
+        say(out, "id");
+        return;
+    case FIELD_INT:
+        if (f->min == INT32_MIN)
+            say(out, "number");
+        else
+            say(out, "%" PRId64 " to %" PRId64, f->min, f->max);
+        return;
+    case FIELD_TEXT:
+        say(out, "text, at most %" PRId64 " bytes", f->max);
+        return;
+    case FIELD_WORD:
+        words(out, f->words);
+        return;
+    case FIELD_LIST:
+        say(out, "list%s", f->words ? " of " : "");
+        if (f->words)
+            words(out, f->words);
+        return;
+    }
+}
+
+static void arguments(struct buf *out, const struct operation *o)
+{
+    if (!o->fields[0].name)
+        return;
+    put(out, "| argument | takes | |\n|---|---|---|\n");
+    for (const struct field *f = o->fields; f->name; f++) {
+        say(out, "| `%s`%s | ", f->name, f->required ? "" : " (optional)");
+        field_type(out, f);
+        say(out, " | %s", f->help);
+        if (f->has_otherwise)
+            say(out, " (default %" PRId64 ")", f->otherwise);
+        put(out, " |\n");
+    }
+    put(out, "\n");
+}
+
+/* ── operations ────────────────────────────────────────────────────────────────────────────── */
+
+/* "server", for the anchors of headlines. */
+static void link_to(struct buf *out, const struct shape *shape)
+{
+    char anchor[64];
+    size_t i = 0;
+    for (; shape->name[i] && i < sizeof(anchor) - 1; i++)
+        anchor[i] = (char)(shape->name[i] | 0x20);
+    anchor[i] = '\0';
+    say(out, "[%s](#%s)", shape->name, anchor);
+}
+
+static void answers(struct buf *out, const struct operation *o)
+{
+    int errors[OPERATION_ALL_ERRORS_MAX];
+    size_t n = operation_errors(o, errors);
+    put(out, "Answers 200 with ");
+    if (o->is_list)
+        put(out, "a list of ");
+    if (o->answer)
+        link_to(out, o->answer);
+    else
+        say(out, "`%s`", o->content_type);
+    put(out, ";");
+    for (size_t i = 0; i < n; i++)
+        say(out, " %d `%s`%s", err_status(errors[i]), err_code(errors[i]), i + 1 < n ? "," : ".");
+    put(out, "\n\n");
+}
+
+static void operation(struct buf *out, const struct operation *o)
+{
+    say(out, "### %s `%s`\n\n%s", http_method_word(o->method), o->path, o->summary);
+    if (o->about)
+        say(out, " %s", o->about);
+    if (o->scope == ACCESS_NONE)
+        put(out, " No token is needed.\n\n");
+    else
+        say(out, " Scope: `%s`.\n\n", access_scope_name(o->scope));
+    arguments(out, o);
+    answers(out, o);
+}
+
+/* ── objects ───────────────────────────────────────────────────────────────────────────────── */
+
+static void row_type(struct buf *out, const struct shape_row *row)
+{
+    static const char *const names[] = {
+        [SHAPE_ID] = "id",          [SHAPE_TIME] = "time",     [SHAPE_INT8] = "integer",
+        [SHAPE_INT32] = "integer",  [SHAPE_INT64] = "integer", [SHAPE_FLOAT] = "number",
+        [SHAPE_DOUBLE] = "number",  [SHAPE_BOOL] = "boolean",  [SHAPE_TEXT] = "text",
+        [SHAPE_WORD] = "",          [SHAPE_OBJECT] = "",       [SHAPE_TEXTS] = "list of text",
+        [SHAPE_WORDS] = "list of ", [SHAPE_ITEMS] = "list of "};
+    put(out, names[row->kind]);
+    if (row->kind == SHAPE_WORD || row->kind == SHAPE_WORDS)
+        words(out, row->words);
+    if (row->kind == SHAPE_OBJECT || row->kind == SHAPE_ITEMS)
+        link_to(out, row->shape);
+    if (row->may_be_null)
+        put(out, " or null");
+}
+
+static void object(struct buf *out, const struct shape *shape)
+{
+    say(out, "### %s\n\n%s\n\n| key | is | |\n|---|---|---|\n", shape->name, shape->help);
+    for (const struct shape_row *row = shape->rows; row->name; row++) {
+        say(out, "| `%s` | ", row->name);
+        row_type(out, row);
+        say(out, " | %s |\n", row->help ? row->help : "");
+    }
+    put(out, "\n");
+}
+
+/* ── the page ──────────────────────────────────────────────────────────────────────────────── */
+
+static void scopes(struct buf *out)
+{
+    put(out, "## Scopes\n\n| scope | allows to |\n|---|---|\n");
+    for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1)
+        say(out, "| `%s` | %s |\n", access_scope_name(bit), access_scope_help(bit));
+    put(out, "\n");
+}
+
+void openapi_write_markdown(struct buf *out)
+{
+    put(out, opening);
+    scopes(out);
+    put(out, "## Operations\n\n");
+    for (size_t i = 0; i < n_operations; i++)
+        operation(out, &operations[i]);
+    put(out, "## Objects\n\n");
+    for (const struct shape *const *s = shapes; *s; s++)
+        object(out, *s);
+    out->len--; /* one newline at the end */
+}
