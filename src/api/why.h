@@ -1,0 +1,10 @@
+/* Why a ticket ended as it did, as a sentence for people. */
+#pragma once
+
+#include "base/buf.h"
+#include "core/view.h"
+
+/* Appends it, without a newline. server is the one the ticket was given, NULL when there is none or
+ * it is known no more. */
+void why_sentence(const struct view_ticket *t, const struct view_server *server,
+                  const struct core_config *config, struct buf *out);
