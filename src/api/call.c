@@ -1,0 +1,244 @@
+#include "api/call.h"
+
+#include "api/feed.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char json_type[] = "application/json";
+
+struct call *call_new(struct rest *r, struct http_request *http)
+{
+    struct call *c = xcalloc(1, sizeof(*c));
+    c->id = ++r->doors->last_id;
+    c->rest = r;
+    c->http = http;
+    c->began_us = clock_monotonic_us();
+    c->status = 200;
+    map_put(&r->calls, c->id, c);
+    http_set_data(http, c);
+    return c;
+}
+
+/* Out of every list: nobody will find it any more. */
+static void leave(struct call *c)
+{
+    struct rest *r = c->rest;
+    list_remove(&c->in_list);
+    if (c->state == CALL_PATIENT)
+        chain_remove(&r->waiting, (uint64_t)c->ticket, &c->by_ticket);
+    r->held -= c->held;
+    c->held = 0;
+}
+
+static void enter(struct call *c, enum call_state state, struct list *list)
+{
+    leave(c);
+    c->state = state;
+    if (list)
+        list_append(list, &c->in_list);
+}
+
+void call_free(struct call *c)
+{
+    leave(c);
+    map_remove(&c->rest->calls, c->id);
+    feed_close(c->reader);
+    arguments_done(&c->arguments);
+    buf_done(&c->body);
+    free(c);
+}
+
+/* ── looking ───────────────────────────────────────────────────────────────────────────────── */
+
+const struct argument *call_argument(const struct call *c, const char *name)
+{
+    return arguments_get(&c->arguments, name);
+}
+
+const struct core *call_core(const struct call *c)
+{
+    return pipeline_core(c->rest->doors->pipeline);
+}
+
+/* ── rendering ─────────────────────────────────────────────────────────────────────────────── */
+
+struct json_writer call_writer(struct call *c)
+{
+    buf_clear(&c->body);
+    return (struct json_writer){.out = &c->body};
+}
+
+void call_render(struct call *c, const struct shape *shape, const void *object)
+{
+    struct json_writer w = call_writer(c);
+    shape_write(&w, shape, object, core_config(call_core(c)));
+}
+
+static void render_error(struct call *c, int err, const char *argument, const char *message)
+{
+    struct json_writer w = call_writer(c);
+    json_open_object(&w);
+    json_key(&w, "error");
+    json_open_object(&w);
+    json_key_text(&w, "code", str_of(err_code(err)));
+    json_key_text(&w, "message", str_of(message));
+    if (argument)
+        json_key_text(&w, "argument", str_of(argument));
+    json_close_object(&w);
+    json_close_object(&w);
+    c->status = err_status(err);
+}
+
+void call_refuse(struct call *c, int err, const char *argument, const char *format, ...)
+{
+    char message[ARGUMENTS_WHY_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    render_error(c, err, argument, message);
+}
+
+void call_refuse_argument(struct call *c)
+{
+    render_error(c, ERR_BAD_ARGUMENT, c->arguments.wrong, c->arguments.why);
+}
+
+/* ── ends ──────────────────────────────────────────────────────────────────────────────────── */
+
+/* What a client that does not read sentences goes by. */
+static void head_of(const struct call *c, struct http_field fields[2])
+{
+    fields[0] = fields[1] = (struct http_field){0};
+    if (c->status == 401)
+        fields[0] = (struct http_field){"WWW-Authenticate", "Bearer"};
+    if (c->status == 405)
+        fields[0] = (struct http_field){"Allow", c->allow};
+    if (c->status == 429 || c->status == 503)
+        fields[0] = (struct http_field){"Retry-After", "1"};
+}
+
+static void count(const struct call *c)
+{
+    metrics_http(c->rest->metrics, c->operation ? c->operation->name : NULL, c->status,
+                 clock_monotonic_us() - c->began_us);
+}
+
+void call_answer_as(struct call *c, const char *content_type)
+{
+    struct http_field fields[2];
+    enter(c, CALL_OVER, NULL);
+    head_of(c, fields);
+    count(c);
+    http_answer(c->http, c->status, content_type, &c->body, fields);
+}
+
+void call_answer(struct call *c)
+{
+    call_answer_as(c, json_type);
+}
+
+void call_stream(struct call *c, const char *content_type, http_pull *pull)
+{
+    enter(c, CALL_STREAMING, NULL);
+    count(c);
+    http_stream(c->http, content_type, pull, NULL);
+}
+
+/* Straight to the pipeline: what was asked for before the doors were closed is still answered. */
+static void step(struct call *c, const struct event *e)
+{
+    struct doors *d = c->rest->doors;
+    doors_read_clocks(d);
+    c->due_ms = d->monotonic_ms + REST_STORE_MS;
+    pipeline_event(d->pipeline, e, d->monotonic_ms, d->wall_ms);
+}
+
+void call_read(struct call *c)
+{
+    enter(c, CALL_STORING, &c->rest->storing);
+    c->held = c->body.len;
+    c->rest->held += c->held;
+    step(c, &(struct event){.kind = EVENT_READ, .conn = c->id, .at_us = c->began_us});
+}
+
+void call_was_read(struct call *c, int err)
+{
+    if (c->state != CALL_STORING)
+        return;
+    if (err != 0)
+        call_refuse(c, err, NULL, "What was seen could not be stored. Ask again.");
+    call_answer(c);
+}
+
+void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c))
+{
+    char address[ADDRESS_MAX];
+    const char *key = http_header(c->http, "Idempotency-Key");
+    enter(c, CALL_STORING, &c->rest->storing);
+    c->resume = resume;
+    o->who = str_of(c->who.account);
+    o->address = str_of(http_peer(c->http, address));
+    o->key = str_of(key ? key : "");
+    _Static_assert((int)ARGUMENTS_DIGEST == (int)OPERATE_DIGEST, "one digest");
+    arguments_digest(&c->arguments, o->arguments);
+    step(c, &(struct event){
+                .kind = EVENT_OPERATE, .conn = c->id, .at_us = c->began_us, .operate = *o});
+}
+
+static void refuse_operated(struct call *c, const struct effect *e)
+{
+    if (e->err == ERR_NOT_FOUND)
+        call_refuse(c, e->err, NULL, "There is no %s %lld.", c->noun, (long long)e->object);
+    else if (e->err == ERR_ALREADY_OVER)
+        call_refuse(c, e->err, NULL, "The %s %lld is over already.", c->noun, (long long)e->object);
+    else if (e->err == ERR_INTERNAL)
+        call_refuse(c, e->err, NULL, "It cannot be stored now, so nothing was changed.");
+    else
+        call_refuse(c, e->err, NULL, "%s.", err_sentence(e->err));
+}
+
+void call_was_operated(struct call *c, const struct effect *e)
+{
+    if (c->state != CALL_STORING)
+        return;
+    if (e->err != 0) {
+        refuse_operated(c, e);
+        call_answer(c);
+        return;
+    }
+    c->object = e->object;
+    c->asked_wall_ms = e->wall_ms;
+    c->token = arena_str(&c->arguments.arena, e->token);
+    /* Not from within release: what it shows is to be stepped. */
+    enter(c, CALL_RESUMING, &c->rest->resuming);
+}
+
+void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c))
+{
+    enter(c, CALL_PATIENT, &c->rest->patient);
+    c->resume = resume;
+    c->ticket = ticket;
+    c->due_ms = c->rest->doors->monotonic_ms + wait_ms;
+    chain_add(&c->rest->waiting, (uint64_t)ticket, &c->by_ticket);
+}
+
+void call_wake(struct call *c)
+{
+    assert(c->state == CALL_PATIENT);
+    enter(c, CALL_RESUMING, &c->rest->resuming);
+}
+
+void call_give_up(struct call *c)
+{
+    call_refuse(c, ERR_BUSY, NULL,
+                "The store has not answered in %d s. What was asked for may still happen.",
+                REST_STORE_MS / 1000);
+    call_answer(c);
+}

@@ -1,0 +1,143 @@
+/* A call: one HTTP request on its way through the API. Handlers of operations work with it; owned
+ * by rest.c, freed when its HTTP request is over.
+ *
+ * A handler that looks at core renders its answer at once and ends with call_read: the answer
+ * leaves when what was seen is durable. One that changes something ends with call_operate; when
+ * that is durable, `resume` renders what came of it and ends with call_read. One that needs no core
+ * ends with call_answer. Nothing of the call may be touched after these. */
+#pragma once
+
+#include "api/access.h"
+#include "api/arguments.h"
+#include "api/rest.h"
+#include "base/chain.h"
+#include "base/json.h"
+#include "core/view.h"
+
+/*   NEW ──call_read──▶ STORING ──EFFECT_READ──▶ OVER      from any state: the client is gone
+ *    │                    ▲
+ *    ├─call_operate─▶ STORING ──EFFECT_OPERATED──▶ RESUMING ──▶ call_read
+ *    ├─call_wait────▶ PATIENT ──ticket or time is over──▶ RESUMING ──▶ call_read
+ *    ├─http_stream──▶ STREAMING
+ *    └─call_answer──▶ OVER
+ */
+enum call_state { CALL_NEW, CALL_STORING, CALL_PATIENT, CALL_RESUMING, CALL_STREAMING, CALL_OVER };
+
+struct call {
+    conn_id id;
+    enum call_state state;
+    struct rest *rest;
+    struct http_request *http;
+    const struct operation *operation;
+    struct access_grant who;
+    struct arguments arguments;
+    int64_t began_us; /* monotonic */
+
+    int status;
+    struct buf body;
+    size_t held;      /* of rest->held */
+    char allow[32];   /* for the head of a 405 */
+    const char *noun; /* "server": what `target` of an operation is, for sentences */
+
+    void (*resume)(struct call *c);
+    int64_t object;        /* EFFECT_OPERATED: what was made or changed */
+    int64_t asked_wall_ms; /* … when it was first asked for */
+    struct str token;      /* … and the token that came of it, in the arguments' arena */
+
+    int64_t due_ms;      /* monotonic: STORING, PATIENT */
+    struct link in_list; /* of storing, patient or resuming */
+    int64_t ticket;      /* PATIENT: what it waits for */
+    struct chain_link by_ticket;
+
+    struct feed_reader *reader; /* STREAMING */
+};
+
+/* By name, which must be the row's. */
+const struct argument *call_argument(const struct call *c, const char *name);
+
+const struct core *call_core(const struct call *c);
+
+/* A writer into the answer, which is empty then. */
+struct json_writer call_writer(struct call *c);
+
+/* Renders an object of that shape as the whole answer. */
+void call_render(struct call *c, const struct shape *shape, const void *object);
+
+/* Renders a refusal instead of an answer: a sentence, and the argument that is wrong or NULL. */
+void call_refuse(struct call *c, int err, const char *argument, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The refusal in c->arguments. */
+void call_refuse_argument(struct call *c);
+
+/* The ends of a handler. */
+void call_answer(struct call *c);
+void call_read(struct call *c);
+void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c));
+void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c));
+
+/* With another type than JSON, or as a stream that pull feeds. */
+void call_answer_as(struct call *c, const char *content_type);
+void call_stream(struct call *c, const char *content_type, http_pull *pull);
+
+/* Arguments that name something of core's: a fleet by name or number, regions by their names. 0 and
+ * "no condition" (0, -1, all) when they are not given; ERR_BAD_ARGUMENT, as arguments_refuse, when
+ * there is no such thing. */
+int call_fleet(struct call *c, const char *argument, int64_t *ret);
+int call_region(struct call *c, const char *argument, int *ret);
+int call_regions(struct call *c, const char *argument, uint64_t *ret);
+
+/* ── for rest.c ────────────────────────────────────────────────────────────────────────────── */
+
+/* Registered under a number of its own, so that core can answer it. */
+struct call *call_new(struct rest *r, struct http_request *http);
+
+/* Its HTTP request is over. */
+void call_free(struct call *c);
+
+/* What core answered. */
+void call_was_read(struct call *c, int err);
+void call_was_operated(struct call *c, const struct effect *e);
+
+/* It has waited long enough for its ticket, or its ticket is over. */
+void call_wake(struct call *c);
+
+/* The store has not answered in time. */
+void call_give_up(struct call *c);
+
+/* ── the handlers, by file ─────────────────────────────────────────────────────────────────── */
+
+/* health.c */
+void handle_health(struct call *c);
+void handle_ready(struct call *c);
+void handle_metrics(struct call *c);
+void handle_openapi(struct call *c);
+void handle_status(struct call *c);
+
+/* browse.c */
+void handle_list_regions(struct call *c);
+void handle_get_region(struct call *c);
+void handle_list_fleets(struct call *c);
+void handle_get_fleet(struct call *c);
+void handle_list_servers(struct call *c);
+void handle_get_server(struct call *c);
+void handle_list_sessions(struct call *c);
+void handle_get_session(struct call *c);
+void handle_list_tickets(struct call *c);
+void handle_get_ticket(struct call *c);
+void handle_why(struct call *c);
+void handle_list_tokens(struct call *c);
+void handle_get_token(struct call *c);
+void handle_list_audit(struct call *c);
+
+/* change.c */
+void handle_drain(struct call *c);
+void handle_undrain(struct call *c);
+void handle_end_session(struct call *c);
+void handle_enrol(struct call *c);
+void handle_revoke(struct call *c);
+void handle_rotate(struct call *c);
+void handle_issue(struct call *c);
+
+/* events.c */
+void handle_events(struct call *c);

@@ -1,0 +1,105 @@
+/* How Muster is: for load balancers, Prometheus and people. What monitors ask is answered without
+ * core's help, so that it is answered when the disk hangs, too. */
+#include "api/call.h"
+#include "api/openapi.h"
+#include "api/resource.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <math.h>
+
+void handle_health(struct call *c)
+{
+    call_render(c, &health_shape, &(struct health_answer){.status = "ok"});
+    call_answer(c);
+}
+
+static const char *store_word(const struct call *c)
+{
+    bool writable = pipeline_state(c->rest->doors->pipeline) == PIPELINE_WRITABLE;
+    return writable ? "writable" : "read_only";
+}
+
+void handle_ready(struct call *c)
+{
+    if (pipeline_state(c->rest->doors->pipeline) != PIPELINE_WRITABLE) {
+        call_refuse(c, ERR_NOT_READY, NULL,
+                    "The store is read-only: commits fail, so nothing can be changed.");
+    } else {
+        struct ready_answer answer = {store_word(c), c->rest->config_digest};
+        call_render(c, &ready_shape, &answer);
+    }
+    call_answer(c);
+}
+
+void handle_metrics(struct call *c)
+{
+    buf_clear(&c->body);
+    metrics_render(c->rest->metrics, &c->body);
+    call_answer_as(c, METRICS_CONTENT_TYPE);
+}
+
+void handle_openapi(struct call *c)
+{
+    buf_clear(&c->body);
+    openapi_write(&c->body);
+    call_answer(c);
+}
+
+/* ── status ────────────────────────────────────────────────────────────────────────────────── */
+
+static void sum_fleets(const struct core *core, struct view_group *ret)
+{
+    struct view_fleet fleet;
+    int64_t id = 0;
+    while ((id = core_next(core, ROW_fleet, id))) {
+        if (!view_fleet(core, id, &fleet))
+            continue;
+        for (int i = 0; i < 4; i++)
+            ret->servers[i] += fleet.group.servers[i];
+        ret->slots_used += fleet.group.slots_used;
+        ret->slots_total += fleet.group.slots_total;
+    }
+}
+
+static double in_ms(const struct metrics_recent *recent, int64_t us)
+{
+    return recent->done > 0 ? (double)us / 1000 : NAN;
+}
+
+static struct allocations_answer recent_allocations(const struct metrics *metrics)
+{
+    struct metrics_recent recent;
+    metrics_recent(metrics, clock_monotonic_us(), &recent);
+    return (struct allocations_answer){
+        .per_s = recent.per_s,
+        .done = recent.done,
+        .failed = recent.failed,
+        .p50_ms = in_ms(&recent, recent.p50_us),
+        .p95_ms = in_ms(&recent, recent.p95_us),
+        .p99_ms = in_ms(&recent, recent.p99_us),
+    };
+}
+
+void handle_status(struct call *c)
+{
+    const struct rest *r = c->rest;
+    const struct core *core = call_core(c);
+    struct status_answer *answer = arena_alloc(&c->arguments.arena, sizeof(*answer));
+    *answer = (struct status_answer){
+        .version = MUSTER_VERSION,
+        .started_wall_ms = r->started_wall_ms,
+        .uptime_s = (r->doors->wall_ms - r->started_wall_ms) / 1000,
+        .store = store_word(c),
+        .config_digest = r->config_digest,
+        .allocations = recent_allocations(r->metrics),
+        .n_refusals = metrics_refusals(r->metrics, answer->refusals),
+    };
+    answer->n_refusals = metrics_refusals(r->metrics, answer->refusals);
+    core_count(core, &answer->counts);
+    sum_fleets(core, &answer->group);
+    for (int code = 0; code < REGION_CODES; code++)
+        answer->n_regions += view_region(core, (int8_t)code, &answer->regions[answer->n_regions]);
+    call_render(c, &status_shape, answer);
+    call_read(c);
+}

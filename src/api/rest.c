@@ -1,0 +1,355 @@
+#include "api/rest.h"
+
+#include "api/call.h"
+#include "api/feed.h"
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    HEAD_MS = 5000,
+    IDLE_MS = 60 * 1000,
+    SUSPEND_MS = (REST_WAIT_MAX_S + 30) * 1000, /* we answer before this: it is the last resort */
+    KEY_MAX = 128,
+};
+
+/* ── a request comes in ────────────────────────────────────────────────────────────────────── */
+
+/* All of these return 0, or an error with the refusal rendered. */
+
+static int route(struct call *c, struct route *ret)
+{
+    const char *path = http_path(c->http);
+    char shown[ARGUMENTS_SHOWN_MAX + 16];
+    operation_route(http_method(c->http), path, ret);
+    if (ret->operation) {
+        c->operation = ret->operation;
+        arguments_init(&c->arguments, ret->operation);
+        return 0;
+    }
+    if (ret->methods == 0) {
+        call_refuse(c, ERR_NOT_FOUND, NULL,
+                    "There is no %s. GET /openapi.json lists what there is.",
+                    arguments_show(shown, str_of(path)));
+        return ERR_NOT_FOUND;
+    }
+    size_t len = 0;
+    for (int m = 0; m < HTTP_OTHER; m++) {
+        if (ret->methods & 1u << m)
+            len += (size_t)snprintf(c->allow + len, sizeof(c->allow) - len, "%s%s",
+                                    len > 0 ? ", " : "",
+                                    m == HTTP_GET ? "GET, HEAD" : http_method_word(m));
+    }
+    call_refuse(c, ERR_METHOD_NOT_ALLOWED, NULL, "Here %s can be used, not %s.", c->allow,
+                arguments_show(shown, str_of(http_method_name(c->http))));
+    return ERR_METHOD_NOT_ALLOWED;
+}
+
+/* A browser says on whose behalf it writes; a page from elsewhere may not. */
+static int check_origin(struct call *c)
+{
+    const char *origin = http_header(c->http, "Origin");
+    const char *host = http_header(c->http, "Host");
+    if (!origin || !operation_changes(c->operation))
+        return 0;
+    const char *authority = strstr(origin, "://");
+    if (authority && host && strcasecmp(authority + 3, host) == 0)
+        return 0;
+    call_refuse(c, ERR_FORBIDDEN, NULL, "A page from elsewhere (Origin) may not change anything.");
+    return ERR_FORBIDDEN;
+}
+
+static int check_token(struct call *c, struct str token)
+{
+    char why[ACCESS_WHY_MAX];
+    int err = access_check(c->rest->access, token, c->rest->doors->wall_ms, &c->who, why);
+    if (err != 0)
+        call_refuse(c, err, NULL, "The access token is not valid: %s.", why);
+    return err;
+}
+
+static bool needs_token(const struct call *c)
+{
+    bool open = c->rest->metrics_open && c->operation->handle == handle_metrics;
+    return c->operation->scope != ACCESS_NONE && !open;
+}
+
+/* Before the arguments are looked at, when it is in the head. */
+static int check_header(struct call *c, bool *ret_known)
+{
+    static const char scheme[] = "Bearer ";
+    const char *header = http_header(c->http, "Authorization");
+    *ret_known = false;
+    if (!header || !needs_token(c))
+        return 0;
+    if (strncasecmp(header, scheme, strlen(scheme)) != 0) {
+        call_refuse(c, ERR_BAD_ACCESS_TOKEN, NULL,
+                    "The header Authorization is not of the form: Bearer TOKEN.");
+        return ERR_BAD_ACCESS_TOKEN;
+    }
+    *ret_known = true;
+    return check_token(c, str_of(header + strlen(scheme)));
+}
+
+static int check_scope(struct call *c, bool known)
+{
+    int err = 0;
+    if (!needs_token(c))
+        return 0;
+    if (!known && c->arguments.access_token.len == 0) {
+        call_refuse(c, ERR_NO_ACCESS_TOKEN, NULL,
+                    "An access token is needed: Authorization: Bearer TOKEN.");
+        return ERR_NO_ACCESS_TOKEN;
+    }
+    if (!known)
+        err = check_token(c, c->arguments.access_token);
+    if (err == 0 && !(c->who.scopes & c->operation->scope)) {
+        err = ERR_FORBIDDEN;
+        call_refuse(c, err, NULL, "This needs the scope %s, which the access token has not.",
+                    access_scope_name(c->operation->scope));
+    }
+    return err;
+}
+
+static bool put_query(void *user, const char *key, const char *value)
+{
+    struct call *c = user;
+    if (arguments_put(&c->arguments, key, str_of(value)) == 0)
+        return true;
+    call_refuse_argument(c);
+    return false;
+}
+
+static bool is_type(const char *header, const char *type)
+{
+    size_t len = strlen(type);
+    return header && strncasecmp(header, type, len) == 0 &&
+           (header[len] == '\0' || header[len] == ';' || header[len] == ' ');
+}
+
+static int put_body(struct call *c)
+{
+    struct str body = http_body(c->http);
+    const char *type = http_header(c->http, "Content-Type");
+    if (body.len == 0)
+        return 0;
+    if (is_type(type, "application/json"))
+        return arguments_put_json(&c->arguments, body);
+    if (!is_type(type, "application/x-www-form-urlencoded")) {
+        call_refuse(c, ERR_UNSUPPORTED_TYPE, NULL,
+                    "The body must be application/json or application/x-www-form-urlencoded.");
+        return ERR_UNSUPPORTED_TYPE;
+    }
+    if (body.at[0] == '{')
+        return arguments_refuse(&c->arguments, NULL,
+                                "The body is JSON, but sent as a form. Add the header "
+                                "Content-Type: application/json.");
+    return arguments_put_form(&c->arguments, body);
+}
+
+static int gather(struct call *c, const struct route *route)
+{
+    for (size_t i = 0; c->operation->fields[i].name; i++) {
+        if (route->in_path[i].len > 0 &&
+            arguments_put(&c->arguments, c->operation->fields[i].name, route->in_path[i]) != 0) {
+            call_refuse_argument(c);
+            return ERR_BAD_ARGUMENT;
+        }
+    }
+    http_query(c->http, put_query, c);
+    if (c->status != 200)
+        return ERR_BAD_ARGUMENT;
+    if (http_too_large(c->http)) {
+        call_refuse(c, ERR_TOO_LARGE, NULL, "The body is larger than %d bytes.", REST_BODY_MAX);
+        return ERR_TOO_LARGE;
+    }
+    int err = put_body(c);
+    if (err == ERR_BAD_ARGUMENT)
+        call_refuse_argument(c);
+    return err;
+}
+
+static int check_key(struct call *c)
+{
+    const char *key = http_header(c->http, "Idempotency-Key");
+    if (!key || (key[0] && strlen(key) <= KEY_MAX))
+        return 0;
+    call_refuse(c, ERR_BAD_ARGUMENT, "Idempotency-Key", "An Idempotency-Key has 1 to %d bytes.",
+                KEY_MAX);
+    return ERR_BAD_ARGUMENT;
+}
+
+/* Answers that nobody reads must not fill the memory. */
+static int check_room(struct call *c)
+{
+    struct http_figures figures;
+    http_server_figures(c->rest->http, &figures);
+    if (!c->rest->stopping && c->rest->held + (size_t)figures.answer_bytes <= REST_HELD_MAX)
+        return 0;
+    call_refuse(c, ERR_BUSY, NULL,
+                c->rest->stopping ? "Muster is stopping." : "Too many answers wait to be read.");
+    return ERR_BUSY;
+}
+
+static int check(struct call *c)
+{
+    struct route found;
+    bool known = false;
+    int err = route(c, &found);
+    if (err == 0)
+        err = check_room(c);
+    if (err == 0)
+        err = check_origin(c);
+    if (err == 0)
+        err = check_header(c, &known);
+    if (err == 0)
+        err = gather(c, &found);
+    if (err == 0)
+        err = check_scope(c, known);
+    if (err == 0)
+        err = check_key(c);
+    if (err == 0 && (err = arguments_complete(&c->arguments)) != 0)
+        call_refuse_argument(c);
+    return err;
+}
+
+static void on_request(void *user, struct http_request *http)
+{
+    struct rest *r = user;
+    struct call *c = call_new(r, http);
+    doors_read_clocks(r->doors);
+    if (check(c) == 0)
+        c->operation->handle(c);
+    else
+        call_answer(c);
+}
+
+static void on_done(void *user, struct http_request *http)
+{
+    (void)user;
+    call_free(http_data(http));
+}
+
+/* ── core speaks ───────────────────────────────────────────────────────────────────────────── */
+
+/* Whoever waits for a ticket's end looks at it again. */
+static void wake_waiting(struct rest *r, int64_t ticket)
+{
+    struct chain_link *n = NULL;
+    while ((n = chain_first(&r->waiting, (uint64_t)ticket)))
+        call_wake(container_of(n, struct call, by_ticket));
+}
+
+static void hear_note(struct rest *r, const struct effect *e)
+{
+    bool over = e->note == NOTE_TICKET_DONE || e->note == NOTE_TICKET_FAILED ||
+                e->note == NOTE_TICKET_CANCELLED;
+    if (over && r->waiting.len > 0)
+        wake_waiting(r, e->ticket);
+}
+
+void rest_release(struct rest *r, const struct effect *effects, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct effect *e = &effects[i];
+        struct call *c = NULL;
+        if (e->kind == EFFECT_NOTE)
+            hear_note(r, e);
+        else if (e->kind == EFFECT_READ && (c = map_get(&r->calls, e->conn)))
+            call_was_read(c, e->err);
+        else if (e->kind == EFFECT_OPERATED && (c = map_get(&r->calls, e->conn)))
+            call_was_operated(c, e);
+    }
+}
+
+/* ── time passes ───────────────────────────────────────────────────────────────────────────── */
+
+void rest_before_flush(struct rest *r)
+{
+    LIST_EACH(&r->resuming, c, struct call, in_list)
+    {
+        c->resume(c);
+    }
+}
+
+void rest_tick(struct rest *r)
+{
+    int64_t now_ms = r->doors->monotonic_ms;
+    struct link *n = NULL;
+    if (r->http)
+        http_server_tick(r->http, now_ms);
+    while ((n = list_first(&r->storing)) && container_of(n, struct call, in_list)->due_ms <= now_ms)
+        call_give_up(container_of(n, struct call, in_list));
+    LIST_EACH(&r->patient, c, struct call, in_list)
+    {
+        if (c->due_ms <= now_ms)
+            call_wake(c);
+    }
+}
+
+/* ── life ──────────────────────────────────────────────────────────────────────────────────── */
+
+void rest_init(struct rest *r, struct doors *doors, struct access *access, struct metrics *metrics,
+               struct feed *feed)
+{
+    *r = (struct rest){.doors = doors,
+                       .access = access,
+                       .metrics = metrics,
+                       .feed = feed,
+                       .config_digest = "",
+                       .started_wall_ms = doors->wall_ms};
+    list_init(&r->storing);
+    list_init(&r->patient);
+    list_init(&r->resuming);
+}
+
+int rest_start(struct rest *r, const struct rest_config *config, const char **ret_why)
+{
+    struct http_limits limits = {
+        .connections = config->connections,
+        .connections_per_address = config->connections_per_address,
+        .body_max = REST_BODY_MAX,
+        .head_ms = HEAD_MS,
+        .idle_ms = IDLE_MS,
+        .suspend_ms = SUSPEND_MS,
+    };
+    struct http_ops ops = {.request = on_request, .done = on_done, .user = r};
+    r->metrics_open = config->metrics_open;
+    r->config_digest = config->config_digest ? config->config_digest : "";
+    struct http_place place = {config->ip, config->port, config->tls};
+    return http_server_start(r->doors->loop, &place, &limits, &ops, &r->http, ret_why);
+}
+
+const char *rest_address(const struct rest *r, char dst[ADDRESS_MAX])
+{
+    return http_server_address(r->http, dst);
+}
+
+void rest_stop(struct rest *r)
+{
+    r->stopping = true;
+    if (r->http)
+        http_server_quiesce(r->http);
+    LIST_EACH(&r->patient, c, struct call, in_list)
+    {
+        call_wake(c);
+    }
+}
+
+bool rest_is_idle(const struct rest *r)
+{
+    struct http_figures figures = {0};
+    if (r->http)
+        http_server_figures(r->http, &figures);
+    return figures.requests == 0;
+}
+
+void rest_done(struct rest *r)
+{
+    http_server_stop(r->http);
+    r->http = NULL;
+    map_done(&r->calls);
+    map_done(&r->waiting);
+}

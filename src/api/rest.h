@@ -1,0 +1,83 @@
+/* The HTTP API: requests become events, effects become answers. It finds the row of the operation
+ * table, checks the access token and the arguments, lets the row's handler look or change, and
+ * answers when what was seen or done is durable. Embedded in the service, which drives it from the
+ * loop's hooks. */
+#pragma once
+
+#include "api/access.h"
+#include "api/door.h"
+#include "api/metrics.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "net/http.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct feed;
+struct tls;
+
+enum {
+    REST_BODY_MAX = 64 * 1024,
+    REST_HELD_MAX = 64 * 1024 * 1024, /* bytes of all answers that have not left */
+    REST_STORE_MS = 10 * 1000,        /* the store's time to make durable what was seen */
+    REST_WAIT_MAX_S = 60,
+};
+
+struct rest_config {
+    const char *ip;
+    uint16_t port; /* 0 picks one */
+    size_t connections;
+    size_t connections_per_address;
+    struct tls *tls;           /* NULL = plain; borrowed until rest_done */
+    bool metrics_open;         /* GET /metrics needs no token */
+    const char *config_digest; /* borrowed; may be rewritten by its owner */
+};
+
+struct rest {
+    struct doors *doors;
+    struct access *access;
+    struct metrics *metrics;
+    struct feed *feed;
+    struct http_server *http;
+    bool metrics_open;
+    const char *config_digest;
+    int64_t started_wall_ms;
+    bool stopping;
+
+    struct map calls;     /* conn_id -> struct call, while core may answer it */
+    struct list storing;  /* calls that wait for the store, the oldest first */
+    struct map waiting;   /* ticket -> chain of calls that wait for its end */
+    struct list patient;  /* the same calls */
+    struct list resuming; /* calls that go on at the end of this turn */
+    size_t held;          /* bytes of answers that wait for the store */
+};
+
+/* What it works with must outlive it. Nothing happens before rest_start. */
+void rest_init(struct rest *r, struct doors *doors, struct access *access, struct metrics *metrics,
+               struct feed *feed);
+
+/* Listens. 0, or ERR_IO with *ret_why. */
+int rest_start(struct rest *r, const struct rest_config *config, const char **ret_why);
+
+/* Does what core wants done: pipeline_world's release. */
+void rest_release(struct rest *r, const struct effect *effects, size_t n);
+
+/* The loop's tick: requests that have waited long enough. */
+void rest_tick(struct rest *r);
+
+/* The end of a turn, before the pipeline is flushed: calls that go on look again. */
+void rest_before_flush(struct rest *r);
+
+/* Accepts no more; what is under way is answered, and nobody waits any longer. */
+void rest_stop(struct rest *r);
+
+/* True when nothing is left to be answered. */
+bool rest_is_idle(const struct rest *r);
+
+/* Ends every connection. */
+void rest_done(struct rest *r);
+
+/* "address:port" as bound. Returns dst. */
+const char *rest_address(const struct rest *r, char dst[ADDRESS_MAX]);
