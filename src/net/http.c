@@ -21,6 +21,8 @@ enum {
     CONN_MEMORY = 16 * 1024,
     CONN_MEMORY_STEP = 2 * 1024,
     GAP_MAX_MS = 1000, /* what one tick may add to the server's time */
+    RUNS_IN_VAIN_MAX = 4,
+    PAUSE_MS = 5,
 };
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
@@ -203,16 +205,32 @@ void server_run_again(struct http_server *s)
         uv_idle_start(&s->daemon_again, on_daemon_again);
 }
 
+static void on_daemon_soon(uv_timer_t *handle);
+
+/* While TLS waits for a client, to go on with its handshake or to take what is sent, libmicrohttpd
+ * says that it has something to do, and tries, over and over: one client that stalls would keep a
+ * processor busy. So when it has called nobody a few times, it is asked again only after a pause.
+ * No timeout of its own is set, so that "now" is all it ever says. */
 static void drive(struct http_server *s)
 {
     assert(!s->running);
     s->running = true;
+    s->progress = false;
     (void)MHD_run(s->daemon);
     s->running = false;
-    /* No timeout of its own is set, so what it says is "now" or nothing. */
+    s->runs_in_vain = s->progress ? 0 : s->runs_in_vain + 1;
     MHD_UNSIGNED_LONG_LONG ms = 0;
-    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
+    if (MHD_get_timeout(s->daemon, &ms) != MHD_YES)
+        return;
+    if (s->runs_in_vain < RUNS_IN_VAIN_MAX)
         server_run_again(s);
+    else if (!uv_is_active((uv_handle_t *)&s->daemon_soon))
+        uv_timer_start(&s->daemon_soon, on_daemon_soon, PAUSE_MS, 0);
+}
+
+static void on_daemon_soon(uv_timer_t *handle)
+{
+    drive(handle->data);
 }
 
 static void on_daemon_again(uv_idle_t *handle)
@@ -224,7 +242,9 @@ static void on_daemon_again(uv_idle_t *handle)
 static void on_daemon_ready(uv_poll_t *handle, int status, int events)
 {
     (void)status, (void)events;
-    drive(handle->data);
+    struct http_server *s = handle->data;
+    s->runs_in_vain = 0;
+    drive(s);
 }
 
 /* Its complaints are about what clients did; each would be a line that a client can cause. */
@@ -348,10 +368,10 @@ static void put_on_loop(struct http_server *s)
     int epoll_fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     if (uv_poll_init(uv, &s->listen_ready, s->listen_fd) != 0 ||
         uv_poll_init(uv, &s->daemon_ready, epoll_fd) != 0 ||
-        uv_idle_init(uv, &s->daemon_again) != 0)
+        uv_idle_init(uv, &s->daemon_again) != 0 || uv_timer_init(uv, &s->daemon_soon) != 0)
         abort(); /* only for descriptors that are none */
-    s->handles = 3;
-    s->listen_ready.data = s->daemon_ready.data = s->daemon_again.data = s;
+    s->handles = 4;
+    s->listen_ready.data = s->daemon_ready.data = s->daemon_again.data = s->daemon_soon.data = s;
     uv_poll_start(&s->daemon_ready, UV_READABLE, on_daemon_ready);
     resume_listening(s);
 }
@@ -403,6 +423,7 @@ void http_server_stop(struct http_server *s)
     }
     uv_close((uv_handle_t *)&s->daemon_ready, on_closed);
     uv_close((uv_handle_t *)&s->daemon_again, on_closed);
+    uv_close((uv_handle_t *)&s->daemon_soon, on_closed);
     MHD_stop_daemon(s->daemon);
     assert(list_empty(&s->conns));
     map_done(&s->by_address);

@@ -25,7 +25,10 @@ struct http_server {
     struct MHD_Daemon *daemon;
     uv_poll_t daemon_ready; /* its epoll descriptor */
     uv_idle_t daemon_again; /* it has something to do without an event */
-    int listen_fd;          /* -1 = closed */
+    uv_timer_t daemon_soon; /* it says so, but does nothing */
+    bool progress;          /* a callback came since MHD_run began */
+    int runs_in_vain;
+    int listen_fd; /* -1 = closed */
     uv_poll_t listen_ready;
     bool listen_paused; /* until the next tick: there were no descriptors */
     int handles;        /* of the loop's, that must be closed before the server is freed */

@@ -229,6 +229,7 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     (void)mhd, (void)url, (void)version;
     struct http_server *s = cls;
     struct http_request *r = *request;
+    s->progress = true;
     if (s->stopping)
         return MHD_NO;
     if (r->phase == HTTP_HEAD) {
@@ -261,6 +262,7 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
     (void)mhd, (void)why;
     struct http_server *s = cls;
     struct http_request *r = *request;
+    s->progress = true;
     if (!r)
         return;
     *request = NULL;
@@ -289,6 +291,7 @@ static ssize_t on_room(void *cls, uint64_t pos, char *dst, size_t max)
     (void)pos;
     struct http_request *r = cls;
     struct http_server *s = r->server;
+    s->progress = true;
     if (s->stopping)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     if (r->pulled.len == 0 && !r->pulled_all)

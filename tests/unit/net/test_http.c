@@ -1,7 +1,9 @@
 #include "net/http.h"
 
 #include "base/err.h"
+#include "lib/certs.h"
 #include "lib/loop.h"
+#include "lib/tls_client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +27,7 @@ struct world {
     struct loop loop;
     struct http_server *server;
     struct http_limits limits;
+    struct tls *tls; /* NULL = plain */
     uint16_t port;
     struct http_request *kept[KEPT_MAX]; /* asked /later or /stream; NULL when done */
     int n_kept;
@@ -151,8 +154,8 @@ static void world_start(struct world *w, const char *ip)
     http_server_stop(w->server);
     const struct http_ops ops = {on_request, on_done, w};
     const char *why = NULL;
-    assert_int_equal(http_server_start(&w->loop, ip, 0, NULL, &w->limits, &ops, &w->server, &why),
-                     0);
+    const struct http_place place = {ip, 0, w->tls};
+    assert_int_equal(http_server_start(&w->loop, &place, &w->limits, &ops, &w->server, &why), 0);
     w->port = port_of(w->server);
 }
 
@@ -179,6 +182,7 @@ static int world_free(void **state)
     struct world *w = *state;
     http_server_stop(w->server);
     w->server = NULL;
+    tls_free(w->tls);
     assert_int_equal(w->asked, w->done);
     LIST_EACH(&w->clients, c, struct client, link)
     client_free(c);
@@ -1008,6 +1012,229 @@ static void ipv6_has_its_own_spelling(void **state)
     client_free(c);
 }
 
+/* ── TLS ───────────────────────────────────────────────────────────────────────────────────── */
+
+static struct certs certs;
+
+static int make_certs(void **state)
+{
+    (void)state;
+    certs_init(&certs);
+    return 0;
+}
+
+static int remove_certs(void **state)
+{
+    (void)state;
+    certs_done(&certs);
+    return 0;
+}
+
+static void tls_dial(struct world *w, struct tls_client *c, const struct tls_client_wish *wish)
+{
+    union address to;
+    assert_true(address_parse("127.0.0.1", w->port, &to));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, &to.any, sizeof(to.v4)), 0);
+    tls_client_init(c, fd, wish);
+}
+
+/* What was heard so far goes to got. */
+static bool tls_has(struct tls_client *c, struct buf *got, const char *text)
+{
+    char bytes[16384];
+    size_t n = 0;
+    while ((n = tls_client_hear(c, bytes, sizeof(bytes))) > 0)
+        buf_append(got, bytes, n);
+    return got->len > 0 && memmem(got->data, got->len, text, strlen(text)) != NULL;
+}
+
+static void tls_say(struct tls_client *c, const char *text)
+{
+    tls_client_say(c, text, strlen(text));
+}
+
+static void tls_asks(struct world *w, struct tls_client *c, const char *path, const char *answer)
+{
+    char request[200];
+    struct buf got = {0};
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
+    tls_say(c, request);
+    RUN_UNTIL(w, tls_has(c, &got, answer));
+    buf_done(&got);
+}
+
+static void requests_come_over_tls(void **state)
+{
+    struct world *w = *state;
+    w->tls = certs_load(certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "first", -1, 10), NULL);
+    world_start(w, "127.0.0.1");
+    const struct tls_client_wish wish = {.ca = certs.ca_path};
+    struct tls_client c;
+    tls_dial(w, &c, &wish);
+    RUN_UNTIL(w, tls_client_shake(&c));
+    assert_int_equal(c.error, 0);
+    tls_asks(w, &c, "/1", "GET /1  [] 127.0.0.1");
+
+    tls_say(&c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    assert_true(turns_in_5_ticks(w) < 50);
+    struct buf got = {0};
+    answer_text(w->kept[0], 200, "behind the curtain");
+    RUN_UNTIL(w, tls_has(&c, &got, "behind the curtain"));
+    buf_clear(&got);
+
+    tls_say(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 2);
+    assert_true(turns_in_5_ticks(w) < 50);
+    buf_append(&w->feed, "an event", 8);
+    http_wake(w->kept[1]);
+    RUN_UNTIL(w, tls_has(&c, &got, "an event"));
+    buf_done(&got);
+    tls_client_done(&c);
+}
+
+static void a_long_answer_over_tls_is_whole(void **state)
+{
+    struct world *w = *state;
+    w->tls = certs_load(certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "long", -1, 10), NULL);
+    world_start(w, "127.0.0.1");
+    struct tls_client c;
+    struct buf got = {0};
+    tls_dial(w, &c, &(struct tls_client_wish){0});
+    RUN_UNTIL(w, tls_client_shake(&c));
+    tls_say(&c, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, tls_has(&c, &got, "no such text") || got.len > 8 << 20);
+    RUN_UNTIL(w, w->done == 1);
+    buf_done(&got);
+    tls_asks(w, &c, "/after", "GET /after");
+    tls_client_done(&c);
+}
+
+static void a_new_certificate_is_for_new_connections(void **state)
+{
+    struct world *w = *state;
+    struct certs_pair old = certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "old", -1, 10);
+    struct certs_pair renewed = certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "renewed", -1, 20);
+    w->tls = certs_load(old, NULL);
+    world_start(w, "127.0.0.1");
+    const struct tls_client_wish wish = {.ca = certs.ca_path};
+    struct tls_client before;
+    tls_dial(w, &before, &wish);
+    RUN_UNTIL(w, tls_client_shake(&before));
+
+    const struct tls_files files = {renewed.certificate, renewed.key, NULL};
+    char why[TLS_WHY_MAX];
+    assert_int_equal(tls_reload(w->tls, &files, why), 0);
+    struct tls_client after;
+    tls_dial(w, &after, &wish);
+    RUN_UNTIL(w, tls_client_shake(&after));
+    char name[64];
+    tls_client_server_name(&before, name);
+    assert_string_equal(name, "old");
+    tls_client_server_name(&after, name);
+    assert_string_equal(name, "renewed");
+    tls_asks(w, &before, "/1", "GET /1");
+    tls_asks(w, &after, "/2", "GET /2");
+    tls_client_done(&before);
+    tls_client_done(&after);
+}
+
+static void who_must_show_a_certificate_is_not_asked_without(void **state)
+{
+    struct world *w = *state;
+    struct certs_pair server = certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "strict", -1, 10);
+    struct certs_pair known = certs_pair(&certs, certs.ca, CERTIFICATE_CLIENT, "known", -1, 10);
+    w->tls = certs_load(server, certs.ca_path);
+    world_start(w, "127.0.0.1");
+
+    struct tls_client stranger;
+    struct buf got = {0};
+    tls_dial(w, &stranger, &(struct tls_client_wish){.ca = certs.ca_path});
+    RUN_UNTIL(w, tls_client_shake(&stranger));
+    /* In TLS 1.3 the client learns it only after its own half of the handshake. */
+    (void)gnutls_record_send(stranger.session, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", 28);
+    RUN_UNTIL(w, tls_has(&stranger, &got, "HTTP") || stranger.error || stranger.ended);
+    assert_int_equal(got.len, 0);
+    assert_int_equal(w->asked, 0);
+    tls_client_done(&stranger);
+    RUN_UNTIL(w, figures(w).connections == 0);
+    buf_done(&got);
+
+    struct tls_client friend;
+    tls_dial(w, &friend,
+             &(struct tls_client_wish){certs.ca_path, known.certificate, known.key, NULL});
+    RUN_UNTIL(w, tls_client_shake(&friend));
+    tls_asks(w, &friend, "/1", "GET /1");
+    tls_client_done(&friend);
+}
+
+static void a_handshake_that_stalls_is_cut_and_costs_little(void **state)
+{
+    struct world *w = *state;
+    w->tls = certs_load(certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "stall", -1, 10), NULL);
+    world_start(w, "127.0.0.1");
+    struct client *silent = client_new(w);
+    struct client *half = client_new(w);
+    struct client *plain = client_new(w);
+    assert_int_equal(send(half->fd, "\x16\x03\x01\x02\x00\x01", 6, MSG_NOSIGNAL), 6);
+    client_say(plain, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    struct tls_client hello; /* which never says more than that */
+    tls_dial(w, &hello, &(struct tls_client_wish){0});
+    (void)tls_client_shake(&hello);
+    RUN_UNTIL(w, plain->ended && figures(w).connections == 3);
+    assert_true(turns_in_5_ticks(w) < 500);
+    pass(w, w->limits.head_ms + 1000);
+    RUN_UNTIL(w, silent->ended && half->ended && figures(w).connections == 0);
+    assert_int_equal(w->asked, 0);
+    tls_client_done(&hello);
+    client_free(silent);
+    client_free(half);
+    client_free(plain);
+}
+
+static void a_tls_client_that_does_not_read_costs_little(void **state)
+{
+    struct world *w = *state;
+    w->tls = certs_load(certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "slow", -1, 10), NULL);
+    world_start(w, "127.0.0.1");
+    struct tls_client c;
+    tls_dial(w, &c, &(struct tls_client_wish){0});
+    RUN_UNTIL(w, tls_client_shake(&c));
+    tls_say(&c, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->asked == 1);
+    assert_true(turns_in_5_ticks(w) < 1000);
+    assert_int_equal(w->done, 0);
+    pass(w, w->limits.idle_ms + (8 << 20) / 32 + 1000);
+    RUN_UNTIL(w, w->done == 1);
+    tls_client_done(&c);
+}
+
+/* Of a body that comes in few records, libmicrohttpd finds most in GnuTLS, where no descriptor
+ * tells of it. */
+static void a_body_over_tls_is_whole(void **state)
+{
+    struct world *w = *state;
+    w->limits.body_max = 100000;
+    w->tls = certs_load(certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "body", -1, 10), NULL);
+    world_start(w, "127.0.0.1");
+    struct tls_client c;
+    struct buf got = {0};
+    tls_dial(w, &c, &(struct tls_client_wish){0});
+    RUN_UNTIL(w, tls_client_shake(&c));
+    static char body[65000];
+    memset(body, 'x', sizeof(body));
+    int turns = w->turns;
+    tls_say(&c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 65000\r\n\r\n");
+    for (size_t at = 0; at < sizeof(body); at += 13000)
+        tls_client_say(&c, body + at, 13000);
+    RUN_UNTIL(w, tls_has(&c, &got, "x] 127.0.0.1"));
+    assert_true(got.len > sizeof(body));
+    assert_true(w->turns - turns < 500);
+    buf_done(&got);
+    tls_client_done(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1048,6 +1275,13 @@ int main(void)
         IN_WORLD(stopping_ends_every_request),
         IN_WORLD(an_address_that_cannot_be_had_is_told),
         IN_WORLD(ipv6_has_its_own_spelling),
+        IN_WORLD(requests_come_over_tls),
+        IN_WORLD(a_long_answer_over_tls_is_whole),
+        IN_WORLD(a_new_certificate_is_for_new_connections),
+        IN_WORLD(who_must_show_a_certificate_is_not_asked_without),
+        IN_WORLD(a_handshake_that_stalls_is_cut_and_costs_little),
+        IN_WORLD(a_tls_client_that_does_not_read_costs_little),
+        IN_WORLD(a_body_over_tls_is_whole),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_certs, remove_certs);
 }
