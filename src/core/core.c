@@ -419,10 +419,13 @@ void core_count(const struct core *core, struct core_counts *ret)
         .chat_servers = (int32_t)core->chat_servers.len,
     };
     size_t at = 0;
-    struct server *server = NULL;
-    while ((server = map_next(&core->servers, &at))) {
-        ret->servers[server_status(server)]++;
-        ret->sessions_open += server->open;
+    for (const struct fleet *fleet = NULL; (fleet = map_next(&core->fleets, &at));) {
+        for (int code = 0; code < REGION_CODES; code++) {
+            const struct group *group = &fleet->groups[code];
+            for (int i = 0; i < 4; i++)
+                ret->servers[i] += group->status[i];
+            ret->sessions_open += (int32_t)group->open;
+        }
     }
 }
 

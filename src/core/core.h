@@ -138,7 +138,7 @@ const char *core_check(struct core *core);
 /* True when that server holds (or is being told to let go of) a match of that lobby id. */
 bool core_knows_match(const struct core *core, int32_t server_id, int32_t lobby);
 
-/* For people and metrics. */
+/* For people and metrics; costs nothing however many servers there are. */
 struct core_counts {
     int32_t servers[4]; /* by enum server_status */
     int32_t sessions_open;
