@@ -303,9 +303,14 @@ static void looked_at_all(struct metrics *m)
         m->series[i]->uptimes = m->series[i]->looking;
         m->series[i]->looking = (struct uptimes){0};
     }
-    m->servers = m->looked;
-    m->looked = 0;
     m->looked_at = 0;
+}
+
+static int32_t servers_in(const struct core *core)
+{
+    struct core_counts counts;
+    core_count(core, &counts);
+    return counts.servers[0] + counts.servers[1] + counts.servers[2] + counts.servers[3];
 }
 
 /* A few each time: to look at 100,000 servers at once would hold up everybody for tens of
@@ -314,14 +319,16 @@ void metrics_tick(struct metrics *m, int64_t wall_ms)
 {
     const struct core *core = metrics_core(m);
     struct view_server server;
-    int32_t few = m->servers / 256 + 16;
-    for (int32_t i = 0; core && i < few; i++) {
+    if (!core)
+        return;
+    if (m->looked_at == 0)
+        m->look_each_tick = servers_in(core) / 256 + 16;
+    for (int32_t i = 0; i < m->look_each_tick; i++) {
         m->looked_at = core_next(core, ROW_server, m->looked_at);
         if (m->looked_at == 0) {
             looked_at_all(m);
             return;
         }
-        m->looked++;
         if (view_server(core, m->looked_at, &server))
             look_at(m, &server, wall_ms);
     }

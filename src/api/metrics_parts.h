@@ -102,8 +102,7 @@ struct metrics {
     struct longest longest[LONGEST_SLOTS];
 
     int64_t looked_at; /* id of the server that was looked at last; 0 = begin anew */
-    int32_t looked;    /* servers so far in this look */
-    int32_t servers;   /* in the last look at all */
+    int32_t look_each_tick;
 };
 
 struct series *series_of(struct metrics *m, int32_t fleet_id, int8_t region);
