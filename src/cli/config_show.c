@@ -58,11 +58,11 @@ static void print_text(struct shown *s, const char *text)
     print(s, "\"");
 }
 
-/* The fewest digits that give the same number again. */
+/* The fewest digits that give the same number again; a file may have 15 after the point. */
 static void print_degrees(struct shown *s, const char *key, double degrees)
 {
     char text[40];
-    for (int precision = 0; precision <= 17; precision++) {
+    for (int precision = 0; precision <= 15; precision++) {
         snprintf(text, sizeof(text), "%.*f", precision, degrees);
         if (strtod(text, NULL) == degrees)
             break;

@@ -1,0 +1,192 @@
+/* The configuration shown: what is printed loads to the same thing, secrets do not appear. */
+#include "cli/config_show.h"
+
+#include "cli/setting.h"
+#include "lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixture {
+    struct config config;
+    struct config again;
+    struct config_mistakes mistakes;
+    struct buf text;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    config_default(&f->config);
+    config_default(&f->again);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    buf_done(&f->text);
+    free(f);
+    return 0;
+}
+
+static const char *show(struct fixture *f, const struct config *config, bool comments)
+{
+    buf_clear(&f->text);
+    config_show(config, comments, &f->text);
+    buf_append(&f->text, "", 1);
+    return (const char *)f->text.data;
+}
+
+static void load(struct fixture *f, const char *text, struct config *ret)
+{
+    f->mistakes.sentence[0][0] = '\0';
+    config_parse("shown", text, strlen(text), ret, &f->mistakes);
+    assert_string_equal(f->mistakes.sentence[0], "");
+    assert_int_equal(f->mistakes.n, 0);
+}
+
+/* Every kind of value away from its default. */
+static const char everything[] =
+    "regions:\n"
+    "  - {code: 0, name: \"null\", latitude: 0.1, longitude: -0.300000000000001}\n"
+    "  - {code: 63, name: '007', latitude: -90, longitude: 179.999999999999}\n"
+    "  - {code: 5, name: 'yes'}\n"
+    "fleets: [{name: default}, {name: on, ready_required: yes}]\n"
+    "tokens:\n"
+    "  - {token: 'hunter2 \"quoted\"', role: server, fleet: on, regions: ['007']}\n"
+    "  - {token: hunter3, role: chat}\n"
+    "listen: {bind: '::1', server_port: 0, manager_port: 65535, connections: 1,\n"
+    "         connections_per_address: 1000000}\n"
+    "http: {port: 1, connections: 2, connections_per_address: 3, metrics: open}\n"
+    "tls:\n"
+    "  http: {certificate: 'a b: #\"\\.pem', key: \"k\\x7f\\n.pem\"}\n"
+    "  manager: {certificate: caf\xC3\xA9.pem, key: k.pem, client_ca: ca.pem}\n"
+    "log: {level: error, format: json}\n"
+    "access:\n"
+    "  gamespace: '0'\n"
+    "  keys: [{name: a, algorithm: RS256, file: a.pem}, {name: b, algorithm: ES256, file: b}]\n"
+    "timeouts: {ack_ms: 1, zero_report_ms: 604800000}\n"
+    "limits: {tickets_open: 1, audit_kept: 10000000}\n";
+
+static void what_is_shown_loads_to_the_same(void **state)
+{
+    struct fixture *f = *state;
+    const char *texts[] = {"", everything};
+    for (size_t i = 0; i < 2; i++) {
+        for (int comments = 0; comments < 2; comments++) {
+            config_default(&f->config);
+            config_default(&f->again);
+            load(f, texts[i], &f->config);
+            char *shown = strdup(show(f, &f->config, comments));
+            load(f, shown, &f->again);
+            /* Shown is what listen.bind says; said is what http.bind says. */
+            memcpy(f->again.http_bind_ip, f->config.http_bind_ip, sizeof(f->again.http_bind_ip));
+            assert_memory_equal(&f->config, &f->again, sizeof(f->config));
+            assert_string_equal(show(f, &f->again, comments), shown);
+            free(shown);
+        }
+    }
+}
+
+static void no_token_is_shown(void **state)
+{
+    struct fixture *f = *state;
+    load(f, everything, &f->config);
+    const char *shown = show(f, &f->config, true);
+    assert_null(strstr(shown, "hunter"));
+    /* printf %s hunter3 | b2sum -l 256 */
+    assert_non_null(strstr(shown,
+                           "  - {hash: "
+                           "\"41be84f8b35d2a304fb4c17d09e8e21c78d0b560cfed20d8453587d1584fdf55\", "
+                           "role: chat, fleet: \"default\", regions: [\"null\", \"yes\", "
+                           "\"007\"]}\n"));
+}
+
+static void a_line_says_unit_and_meaning(void **state)
+{
+    struct fixture *f = *state;
+    const char *shown = show(f, &f->config, true);
+    assert_non_null(strstr(shown, "\ntimeouts:\n  ack_ms: 5000                          # ms; a "
+                                  "chosen server's time to acknowledge\n"));
+    assert_non_null(strstr(shown, "\ntls:\n  http:\n    certificate: \"\"  "));
+    assert_null(strchr(show(f, &f->config, false), '#'));
+}
+
+/* Any setting that differs gives another digest. */
+static void the_digest_is_of_every_setting(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const texts[] = {
+        "regions: [{code: 2, name: EU}]",
+        "regions: [{code: 2, name: EU, latitude: 1, longitude: 1}]",
+        "regions: [{code: 2, name: EU, latitude: 1, longitude: 2}]",
+        "fleets: [{name: a}]",
+        "fleets: [{name: a, ready_required: true}]",
+        "tokens: [{token: a, role: chat}]",
+        "tokens: [{token: b, role: chat}]",
+        "tokens: [{token: a, role: server}]",
+        "tokens: [{token: a, role: chat, regions: [EU]}]",
+        "access: {keys: [{name: a, algorithm: RS256, file: a}]}",
+        "access: {keys: [{name: a, algorithm: ES256, file: a}]}",
+        "access: {keys: [{name: a, algorithm: ES256, file: b}]}",
+    };
+    enum { TEXTS = sizeof(texts) / sizeof(texts[0]), MAX = 100 };
+    char digests[MAX][CONFIG_DIGEST_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        config_default(&f->again);
+        load(f, texts[i], &f->again);
+        config_digest(&f->again, digests[n++]);
+    }
+    for (size_t i = 0; i < n_settings; i++) {
+        static const char *const values[] = {[SETTING_NUMBER] = "77",
+                                             [SETTING_NAME] = "x",
+                                             [SETTING_IP] = "10.1.1.1",
+                                             [SETTING_FILE] = "f"};
+        const struct setting *s = &settings[i];
+        char why[SETTING_WHY_MAX];
+        config_default(&f->again);
+        const char *value = s->kind == SETTING_WORD ? s->words[1] : values[s->kind];
+        assert_true(setting_take(s, value, "", &f->again, why));
+        config_digest(&f->again, digests[n++]);
+    }
+    config_digest(&f->config, digests[n++]);
+    assert_true(n < MAX);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(strlen(digests[i]), 16);
+        assert_int_equal(strspn(digests[i], "0123456789abcdef"), 16);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(digests[i], digests[k]);
+    }
+}
+
+static void every_key_is_in_the_table(void **state)
+{
+    struct fixture *f = *state;
+    config_show_keys(&f->text);
+    buf_append(&f->text, "", 1);
+    const char *text = (const char *)f->text.data;
+    for (size_t i = 0; i < n_settings; i++) {
+        char key[100];
+        snprintf(key, sizeof(key), "\n| `%s.%s` | ", settings[i].section, settings[i].key);
+        assert_non_null(strstr(text, key));
+    }
+    assert_non_null(strstr(text, "| `timeouts.ack_ms` | 5000 | 1 to 604800000 ms | yes | a chosen "
+                                 "server's time to acknowledge |\n"));
+    assert_non_null(strstr(text, "| `listen.server_port` | 11032 | 0 to 65535 | no | "));
+    assert_non_null(strstr(text, "| `tls.http.key` | `\"\"` | a path | yes | "));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(what_is_shown_loads_to_the_same), T(no_token_is_shown),
+        T(a_line_says_unit_and_meaning),    T(the_digest_is_of_every_setting),
+        T(every_key_is_in_the_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
