@@ -64,3 +64,14 @@ void change_encode_gone(struct buf *out, enum row_kind kind, int64_t id);
 
 /* Takes the next change from c. False at the end or on damage (then cursor_failed(c)). */
 bool change_decode(struct cursor *c, struct change *ret);
+
+/* What a change is about. */
+struct change_name {
+    enum row_kind kind;
+    bool gone;
+    int64_t id;
+};
+
+/* The same without looking into the row: passes over the next change, and refuses what
+ * change_decode would refuse. */
+bool change_skip(struct cursor *c, struct change_name *ret);

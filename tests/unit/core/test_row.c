@@ -119,6 +119,33 @@ static void every_truncation_fails(void **state)
     buf_done(&b);
 }
 
+/* Passing over a change refuses what decoding refuses, at every length. */
+static void passing_over_judges_alike(void **state)
+{
+    (void)state;
+    struct buf b = {0};
+    for (int k = 0; k < ROW_KINDS; k++) {
+        struct change ch;
+        fill(&ch, (enum row_kind)k, MOST);
+        buf_clear(&b);
+        change_encode_row(&b, (enum row_kind)k, &ch.row_id);
+        for (size_t len = 0; len <= b.len; len++) {
+            struct cursor decoding = cursor_of(b.data, len);
+            struct cursor passing = decoding;
+            struct change_name name;
+            bool decoded = change_decode(&decoding, &ch);
+            assert_int_equal(change_skip(&passing, &name), decoded);
+            assert_int_equal(cursor_failed(&passing), cursor_failed(&decoding));
+            if (!decoded)
+                continue;
+            assert_ptr_equal(passing.at, decoding.at);
+            assert_int_equal(name.kind, k);
+            assert_true(name.id == ch.id);
+        }
+    }
+    buf_done(&b);
+}
+
 static void the_end_is_no_damage(void **state)
 {
     (void)state;
@@ -244,6 +271,7 @@ int main(void)
         cmocka_unit_test(fields_begin_with_the_id),
         cmocka_unit_test(every_kind_survives_with_extreme_values),
         cmocka_unit_test(every_truncation_fails),
+        cmocka_unit_test(passing_over_judges_alike),
         cmocka_unit_test(the_end_is_no_damage),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(bytes_longer_than_their_column_fail),
