@@ -3,7 +3,9 @@
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
 #include "api/door.h"
+#include "api/feed.h"
 #include "api/metrics.h"
+#include "api/rest.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -36,6 +38,9 @@ struct service {
     bool abandoned;     /* the last commit did not end in its time */
     struct loop loop;
     struct doors doors;
+    struct access *access;
+    struct feed *feed;
+    struct rest rest;
     struct store *store;
     struct writer *writer;
     struct pipeline *pipeline;
@@ -70,10 +75,18 @@ static void submit(void *user, const struct store_batch *batch)
     writer_submit(s->writer, batch);
 }
 
+static void durable(void *user, const struct store_batch *batch)
+{
+    struct service *s = user;
+    feed_durable(s->feed, batch);
+}
+
 static void release(void *user, const struct effect *effects, size_t n)
 {
     struct service *s = user;
     doors_release(&s->doors, effects, n);
+    feed_release(s->feed, effects, n, s->doors.wall_ms);
+    rest_release(&s->rest, effects, n);
 }
 
 static void enter(struct service *s, enum service_state state, int64_t limit_ms)
@@ -88,6 +101,8 @@ void service_stop(struct service *s)
         return;
     doors_read_clocks(&s->doors);
     doors_stop(&s->doors);
+    feed_stop(s->feed);
+    rest_stop(&s->rest);
     enter(s, COMMITTING, STOP_COMMIT_MS);
 }
 
@@ -102,7 +117,7 @@ static void continue_stop(struct service *s)
     if (s->state != FLUSHING)
         return;
     loop_write(&s->loop);
-    if (late || doors_unsent(&s->doors) == 0) {
+    if (late || (doors_unsent(&s->doors) == 0 && rest_is_idle(&s->rest))) {
         s->state = STOPPED;
         loop_stop(&s->loop);
     }
@@ -113,8 +128,10 @@ static void on_turn(void *user)
     struct service *s = user;
     doors_read_clocks(&s->doors);
     doors_before_flush(&s->doors);
+    rest_before_flush(&s->rest);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
     doors_after_flush(&s->doors);
+    feed_turn(s->feed, s->doors.monotonic_ms);
     if (s->state != SERVING)
         continue_stop(s);
     log_flush();
@@ -126,6 +143,8 @@ static void on_tick(void *user)
     if (s->state != SERVING)
         return;
     doors_tick(&s->doors);
+    rest_tick(&s->rest);
+    feed_tick(s->feed, s->doors.monotonic_ms, s->doors.wall_ms);
     doors_event(&s->doors, &(struct event){.kind = EVENT_TICK});
     metrics_tick(s->metrics, s->doors.wall_ms);
 }
@@ -168,8 +187,9 @@ static size_t descriptors_in_use(size_t limit)
 
 /* Raises the number of descriptors to what the system allows and leaves some to files, so that the
  * cap on connections, which is logged, is met before the descriptors run out, which libuv hides.
- * False when there are too few to serve anybody. */
-static bool use_descriptors(struct loop_limits *limits)
+ * When there are not enough for all, HTTP gets a quarter of them at most. False when there are too
+ * few to serve anybody. */
+static bool use_descriptors(struct loop_limits *limits, size_t *http)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
@@ -183,8 +203,10 @@ static bool use_descriptors(struct loop_limits *limits)
         return false;
     size_t left = have - own;
     left = left > 2 * DESCRIPTOR_RESERVE ? left - DESCRIPTOR_RESERVE : left / 2;
-    if (limits->streams > left)
-        limits->streams = left;
+    if (*http + limits->streams > left && *http > left / 4)
+        *http = left / 4;
+    if (limits->streams > left - *http)
+        limits->streams = left - *http;
     return true;
 }
 
@@ -205,7 +227,8 @@ static struct service *service_new(struct loop_limits limits, struct store *stor
 
 static int load(struct service *s, const struct service_config *config, char *why)
 {
-    struct pipeline_world world = {.submit = submit, .release = release, .user = s};
+    struct pipeline_world world = {
+        .submit = submit, .durable = durable, .release = release, .user = s};
     int err = pipeline_new(s->store, config->core, config->secret, &world, s->doors.wall_ms,
                            s->doors.monotonic_ms, &s->pipeline);
     if (err != 0) {
@@ -213,6 +236,13 @@ static int load(struct service *s, const struct service_config *config, char *wh
         return err;
     }
     s->doors.pipeline = s->pipeline;
+    s->feed = feed_new(s->pipeline, ++s->doors.last_id, FEED_BYTES);
+    err = feed_fill(s->feed, s->store);
+    if (err != 0) {
+        snprintf(why, SERVICE_WHY_MAX, "Cannot read the newest changes of the data folder: %s",
+                 err_sentence(err));
+        return err;
+    }
     metrics_watch(s->metrics, &(struct metrics_sources){
                                   .pipeline = s->pipeline, .doors = &s->doors, .store = s->store});
     s->writer = writer_start(s->store, on_commit_ended, s);
@@ -230,11 +260,29 @@ static int open_door(struct service *s, const struct port *port, const char *ip,
     return err;
 }
 
+static int open_http(struct service *s, const struct service_config *config, size_t connections,
+                     char *why)
+{
+    const char *reason = NULL;
+    struct rest_config http = config->http;
+    http.connections = connections;
+    http.config_digest = config->config_digest;
+    s->access = access_new(config->secret);
+    access_configure(s->access, config->gamespace, config->keys, config->n_keys);
+    rest_init(&s->rest, &s->doors, s->access, s->metrics, s->feed);
+    int err = rest_start(&s->rest, &http, &reason);
+    if (err != 0)
+        snprintf(why, SERVICE_WHY_MAX, "Cannot listen for HTTP on %s:%u: %s", http.ip, http.port,
+                 reason);
+    return err;
+}
+
 int service_start(const struct service_config *config, struct store *store, struct service **ret,
                   char why[SERVICE_WHY_MAX])
 {
     struct loop_limits limits = config->limits;
-    if (!use_descriptors(&limits)) {
+    size_t http_connections = config->http.connections;
+    if (!use_descriptors(&limits, &http_connections)) {
         snprintf(why, SERVICE_WHY_MAX,
                  "Cannot serve: too few file descriptors. Raise the limit (ulimit -n)");
         store_close(store);
@@ -248,6 +296,8 @@ int service_start(const struct service_config *config, struct store *store, stru
     if (err == 0)
         err = open_door(s, &chat_manager_port, config->bind_ip, config->manager_port,
                         config->manager_tls, why);
+    if (err == 0)
+        err = open_http(s, config, http_connections, why);
     if (err != 0) {
         service_free(s);
         return err;
@@ -264,6 +314,11 @@ const char *service_server_address(const struct service *s, char dst[ADDRESS_MAX
 const char *service_manager_address(const struct service *s, char dst[ADDRESS_MAX])
 {
     return listener_address(s->doors.all[1].listener, dst);
+}
+
+const char *service_http_address(const struct service *s, char dst[ADDRESS_MAX])
+{
+    return rest_address(&s->rest, dst);
 }
 
 void service_count(const struct service *s, struct core_counts *ret)
@@ -296,6 +351,7 @@ void service_free(struct service *s)
         return;
     if (s->writer)
         writer_stop(s->writer);
+    rest_done(&s->rest);
     doors_stop(&s->doors);
     doors_close(&s->doors);
     s->loop.hooks = (struct loop_hooks){.turn = no_hook, .tick = no_hook};
@@ -304,6 +360,8 @@ void service_free(struct service *s)
     uv_close((uv_handle_t *)&s->on_interrupt, NULL);
     loop_done(&s->loop);
     doors_done(&s->doors);
+    feed_free(s->feed);
+    access_free(s->access);
     pipeline_free(s->pipeline);
     metrics_free(s->metrics);
     store_close(s->store);

@@ -3,6 +3,8 @@
  * commit wakes the loop and releases effects, a signal stops everything in order. */
 #pragma once
 
+#include "api/access.h"
+#include "api/rest.h"
 #include "core/core.h"
 #include "net/address.h"
 #include "net/loop.h"
@@ -24,6 +26,11 @@ struct service_config {
     struct tls *manager_tls;
     struct loop_limits limits; /* of connections; fewer when the system allows fewer */
 
+    struct rest_config http;       /* the HTTP port; of config_digest the service takes care */
+    const char *gamespace;         /* what access tokens must be for */
+    const struct access_key *keys; /* … and who may issue them, beside Muster itself */
+    size_t n_keys;
+
     /* Says which configuration this is, for people. Belongs to the caller, lives as long as the
      * service and may be rewritten by reload. */
     const char *config_digest;
@@ -43,6 +50,7 @@ int service_start(const struct service_config *config, struct store *store, stru
 /* "address:port" of the doors, as bound. Each returns dst. */
 const char *service_server_address(const struct service *s, char dst[ADDRESS_MAX]);
 const char *service_manager_address(const struct service *s, char dst[ADDRESS_MAX]);
+const char *service_http_address(const struct service *s, char dst[ADDRESS_MAX]);
 
 /* What it knows now. */
 void service_count(const struct service *s, struct core_counts *ret);

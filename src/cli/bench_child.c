@@ -135,6 +135,8 @@ bool served_start(struct served *s, struct bench *b, const struct served_plan *p
                                   "0",
                                   "--manager-port",
                                   "0",
+                                  "--http",
+                                  "127.0.0.1:0",
                                   "--log-level",
                                   bench_options.log_level};
     int argc = 0;

@@ -47,6 +47,7 @@ enum {
     END_MS = 10000,
     SERVER_PORT = 11032,
     MANAGER_PORT = 11033,
+    HTTP_PORT = 9508,
     GAME_PORT = 22001, /* of the first game server; below those the system gives away */
 };
 
@@ -247,13 +248,14 @@ static enum start start_serve(struct dev *d)
 {
     char server_port[8];
     char manager_port[8];
+    char http[24];
+    snprintf(http, sizeof(http), "127.0.0.1:%d", door_port(d, HTTP_PORT));
     snprintf(server_port, sizeof(server_port), "%d", door_port(d, SERVER_PORT));
     snprintf(manager_port, sizeof(manager_port), "%d", door_port(d, MANAGER_PORT));
     /* The course of things is told by those it happens to; Muster adds what is out of order. */
-    const char *args[] = {
-        "serve",     "--dev",          "--data",     d->data,       "--server-port",
-        server_port, "--manager-port", manager_port, "--log-level", "warn",
-        NULL};
+    const char *args[] = {"serve",       "--dev",          "--data",     d->data,  "--server-port",
+                          server_port,   "--manager-port", manager_port, "--http", http,
+                          "--log-level", "warn",           NULL};
     if (!spawn(&d->children[SERVE], "serve", "serve: ", args))
         return START_FAILED;
     int64_t deadline = clock_monotonic_ms() + START_MS;

@@ -3,8 +3,11 @@
  * are. */
 #include "api/service.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cli/access_keys.h"
+#include "cli/admin_token.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/config.h"
@@ -32,7 +35,8 @@ const char serve_usage[] =
     "  --server-port N     game servers' port (default 11032; 0 picks a free one)\n"
     "  --manager-port N    chat servers' port (default 11033; 0 picks a free one)\n"
     "  --client-port N     does not exist yet\n"
-    "  --http A:P          does not exist yet\n"
+    "  --http A:P          the HTTP port (default 9508 on the same address; port 0 picks a free "
+    "one)\n"
     "  --log-level LEVEL   error, warn, info (default) or debug\n"
     "\n"
     "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
@@ -77,6 +81,40 @@ static bool check_bind(const struct arguments *a)
     return true;
 }
 
+/* "127.0.0.1:9508", ":9508" or "[::1]:9508", taken apart. */
+static bool split_address(const char *text, char ip[46], uint16_t *ret_port)
+{
+    union address parsed;
+    const char *colon = strrchr(text, ':');
+    char *end = NULL;
+    if (!colon || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        return false;
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    struct str host = {text, (size_t)(colon - text)};
+    if (host.len >= 2 && host.at[0] == '[' && host.at[host.len - 1] == ']')
+        host = (struct str){host.at + 1, host.len - 2};
+    if (port > UINT16_MAX || !str_copy(ip, 46, host))
+        return false;
+    *ret_port = (uint16_t)port;
+    return host.len == 0 || address_parse(ip, 0, &parsed);
+}
+
+static bool check_http(const struct arguments *a)
+{
+    char ip[46];
+    uint16_t port = 0;
+    union address bind;
+    if (!a->http)
+        return true;
+    if (!split_address(a->http, ip, &port))
+        return args_refuse("serve", "--http takes ADDRESS:PORT, as 127.0.0.1:9508, not '%s'",
+                           a->http);
+    if (a->dev && ip[0] && address_parse(ip, port, &bind) && !address_is_loopback(&bind))
+        return args_refuse("serve", "--dev listens on this machine only, so --http cannot be %s",
+                           a->http);
+    return true;
+}
+
 static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){.data = "data",
@@ -108,7 +146,20 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret)
         {.name = "--log-level", .kind = ARG_TEXT, .into = &ret->log_level},
         {0},
     };
-    return args_parse(argc, argv, table) && set_log_level(ret->log_level) && check_bind(ret);
+    return args_parse(argc, argv, table) && set_log_level(ret->log_level) && check_bind(ret) &&
+           check_http(ret);
+}
+
+static void apply_http(const struct arguments *a, struct config *config)
+{
+    char ip[46];
+    if (a->dev)
+        config->http_bind_ip[0] = '\0'; /* where the other ports are: on this machine */
+    if (!a->http)
+        return;
+    (void)split_address(a->http, ip, &config->http_port);
+    if (ip[0])
+        str_copy(config->http_bind_ip, sizeof(config->http_bind_ip), str_of(ip));
 }
 
 /* The command line on top of the file. */
@@ -118,6 +169,7 @@ static void apply(const struct arguments *a, struct config *config)
         config->server_port = (uint16_t)a->server_port;
     if (a->manager_port >= 0)
         config->manager_port = (uint16_t)a->manager_port;
+    apply_http(a, config);
     if (a->bind || a->dev)
         str_copy(config->bind_ip, sizeof(config->bind_ip), str_of(a->bind ? a->bind : "127.0.0.1"));
     config->core.any_token = a->dev;
@@ -155,8 +207,6 @@ static int configure(const struct arguments *a, struct config *config)
 static void warn(const struct arguments *a, const struct config *config)
 {
     char quoted[LOG_QUOTE_MAX + 8];
-    if (a->http)
-        log_line(LOG_WARN, "this door does not exist yet", "option=--http");
     if (a->client_port >= 0)
         log_line(LOG_WARN, "this door does not exist yet", "option=--client-port");
     if (a->dev)
@@ -193,9 +243,9 @@ static int open_data(const char *folder, struct store **ret, uint8_t secret[CORE
 
 static void say_ready(const struct service *service)
 {
-    char server[ADDRESS_MAX], manager[ADDRESS_MAX];
-    printf("ready http=- server=%s manager=%s client=-\n", service_server_address(service, server),
-           service_manager_address(service, manager));
+    char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];
+    printf("ready http=%s server=%s manager=%s client=-\n", service_http_address(service, http),
+           service_server_address(service, server), service_manager_address(service, manager));
     fflush(stdout);
 }
 
@@ -223,16 +273,41 @@ static void log_stopped(const char *folder)
     log_line(LOG_INFO, "stopped", "data=%s", log_quote(quoted, str_of(folder)));
 }
 
-static int load_tls(const struct config *config, struct door_tls *ret)
+/* What the configuration keeps in files of their own. */
+struct files {
+    struct door_tls tls;
+    struct access_key *keys;
+};
+
+static int load_files(const struct config *config, struct files *ret)
 {
     char why[CONFIG_WHY_MAX];
-    if (door_tls_load(ret, config, why) == 0)
+    if (door_tls_load(&ret->tls, config, why) == 0 &&
+        access_keys_load(config, &ret->keys, why) == 0)
         return 0;
     fprintf(stderr, "muster serve: %s\n", why);
     return EXIT_REFUSED;
 }
 
-static int serve(const struct arguments *a, const struct config *config, const struct door_tls *tls)
+/* Matches can be served without it, so that it cannot be written is no reason not to start. */
+static void keep_admin_token(const char *folder, const struct config *config,
+                             const struct files *files, const uint8_t secret[CORE_SECRET_SIZE])
+{
+    char quoted[LOG_QUOTE_MAX + 8];
+    char why[ADMIN_TOKEN_WHY_MAX];
+    bool written = false;
+    struct access *access = access_new(secret);
+    access_configure(access, config->gamespace, files->keys, config->n_keys);
+    if (admin_token_keep(folder, access, clock_wall_ms(), &written, why) != 0)
+        log_line(LOG_WARN, "there is no access token for the administrator", "reason=%s",
+                 log_quote(quoted, str_of(why)));
+    else if (written)
+        log_line(LOG_INFO, "the administrator's access token is in admin.token", "data=%s",
+                 log_quote(quoted, str_of(folder)));
+    access_free(access);
+}
+
+static int serve(const struct arguments *a, const struct config *config, const struct files *files)
 {
     uint8_t secret[CORE_SECRET_SIZE];
     char why[SERVICE_WHY_MAX];
@@ -247,11 +322,21 @@ static int serve(const struct arguments *a, const struct config *config, const s
         .bind_ip = config->bind_ip,
         .server_port = config->server_port,
         .manager_port = config->manager_port,
-        .server_tls = tls->server,
-        .manager_tls = tls->manager,
+        .server_tls = files->tls.server,
+        .manager_tls = files->tls.manager,
         .limits = {.streams = (size_t)config->connections,
                    .streams_per_address = (size_t)config->connections_per_address},
+        .http = {.ip = config_http_bind(config),
+                 .port = config->http_port,
+                 .connections = (size_t)config->http_connections,
+                 .connections_per_address = (size_t)config->http_connections_per_address,
+                 .tls = files->tls.http,
+                 .metrics_open = config->metrics_open || a->dev},
+        .gamespace = config->gamespace,
+        .keys = files->keys,
+        .n_keys = config->n_keys,
     };
+    keep_admin_token(a->data, config, files, secret);
     int err = service_start(&wanted, store, &service, why);
     explicit_bzero(secret, sizeof(secret));
     if (err != 0) {
@@ -273,13 +358,14 @@ int serve_run(int argc, char **argv)
     if (!parse_arguments(argc, argv, &a))
         return EXIT_USAGE;
     struct config *config = xcalloc(1, sizeof(*config));
-    struct door_tls tls = {0};
+    struct files files = {0};
     int code = configure(&a, config);
     if (code == 0)
-        code = load_tls(config, &tls);
+        code = load_files(config, &files);
     if (code == 0)
-        code = serve(&a, config, &tls);
-    door_tls_done(&tls);
+        code = serve(&a, config, &files);
+    door_tls_done(&files.tls);
+    free(files.keys);
     free(config);
     return code;
 }

@@ -31,7 +31,7 @@ def logged_pairs(world, event):
 def test_ready_line(world):
     """One line, with - for a door that does not exist yet."""
     assert re.fullmatch(
-        r"ready http=- server=127\.0\.0\.1:\d+ manager=127\.0\.0\.1:\d+ client=-",
+        r"ready http=127\.0\.0\.1:\d+ server=127\.0\.0\.1:\d+ manager=127\.0\.0\.1:\d+ client=-",
         world.muster.ready_line,
     )
 
@@ -47,7 +47,8 @@ def test_development_mode_says_so_loudly(world):
 
 
 def test_development_mode_listens_on_loopback_only(world):
-    for address in (world.muster.server_address, world.muster.manager_address):
+    muster = world.muster
+    for address in (muster.server_address, muster.manager_address, muster.http_address):
         assert address[0] == "127.0.0.1"
         with socket.socket() as s:
             s.settimeout(2)
@@ -158,7 +159,7 @@ def test_too_few_descriptors_are_named(tmp_path, n):
     """It aborted without a word, or advised to restore a backup."""
     result = subprocess.run(
         [binary(), "serve", "--dev", "--data", tmp_path / "d", "--server-port", "0",
-         "--manager-port", "0"],
+         "--manager-port", "0", "--http", "127.0.0.1:0"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)),
     )
@@ -315,6 +316,7 @@ def test_ports_of_the_configuration_are_used(make_world, tmp_path):
     muster = Muster(tmp_path)
     muster.arguments = lambda *_: [
         "serve", "--dev", "--data", tmp_path / "data", "--config", tmp_path / "ports.yaml",
+        "--http", "127.0.0.1:0",
     ]
     with muster:
         assert muster.server_address == ("127.0.0.1", free)

@@ -63,20 +63,21 @@ class Muster:
         self.process = None
         self.killed = False
         self.ready_line = None
-        self.server_address = self.manager_address = None
+        self.http_address = self.server_address = self.manager_address = None
 
-    def arguments(self, server_port=0, manager_port=0):
+    def arguments(self, server_port=0, manager_port=0, http_port=0):
         args = ["serve", "--data", self.data]
         if self.dev:
             args.append("--dev")
         if self.config is not None:
             args += ["--config", write_config(self.folder / "muster.yaml", self.config)]
-        return [*args, "--server-port", server_port, "--manager-port", manager_port]
+        return [*args, "--server-port", server_port, "--manager-port", manager_port,
+                "--http", f"127.0.0.1:{http_port}"]
 
-    def start(self, server_port=0, manager_port=0):
+    def start(self, server_port=0, manager_port=0, http_port=0):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [self.binary, *map(str, self.arguments(server_port, manager_port))],
+                [self.binary, *map(str, self.arguments(server_port, manager_port, http_port))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -106,6 +107,7 @@ class Muster:
         match = READY_LINE.match(self.ready_line)
         if not match:
             raise NotReady(f"not a ready line: {self.ready_line!r}")
+        self.http_address = address(match[1])
         self.server_address = address(match[2])
         self.manager_address = address(match[3])
 
@@ -158,7 +160,8 @@ class Muster:
         if self.running:
             assert self.term() == 0, self.log()
         if same_ports:
-            return self.start(self.server_address[1], self.manager_address[1])
+            return self.start(self.server_address[1], self.manager_address[1],
+                              self.http_address[1])
         return self.start()
 
     def __enter__(self):
