@@ -268,7 +268,7 @@ static void on_daemon_panics(void *cls, const char *file, unsigned line, const c
     abort();
 }
 
-/* Paths and queries are decoded in net/uri.c, where an escaped NUL does not end them. */
+/* Paths and queries are decoded in wire/uri.c, where an escaped NUL does not end them. */
 static size_t leave_escaped(void *cls, struct MHD_Connection *mhd, char *text)
 {
     (void)cls, (void)mhd;

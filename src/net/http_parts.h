@@ -10,7 +10,7 @@
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/tls.h"
-#include "net/uri.h"
+#include "wire/uri.h"
 
 #include <microhttpd.h>
 

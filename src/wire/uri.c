@@ -1,4 +1,4 @@
-#include "net/uri.h"
+#include "wire/uri.h"
 
 #include "base/str.h"
 
