@@ -243,8 +243,6 @@ static int load(struct service *s, const struct service_config *config, char *wh
                  err_sentence(err));
         return err;
     }
-    metrics_watch(s->metrics, &(struct metrics_sources){
-                                  .pipeline = s->pipeline, .doors = &s->doors, .store = s->store});
     s->writer = writer_start(s->store, on_commit_ended, s);
     return 0;
 }
@@ -302,6 +300,10 @@ int service_start(const struct service_config *config, struct store *store, stru
         service_free(s);
         return err;
     }
+    metrics_watch(s->metrics, &(struct metrics_sources){.pipeline = s->pipeline,
+                                                        .doors = &s->doors,
+                                                        .store = s->store,
+                                                        .http = s->rest.http});
     *ret = s;
     return 0;
 }
