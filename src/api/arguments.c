@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/suggest.h"
-#include "net/uri.h"
+#include "wire/uri.h"
 
 #include <assert.h>
 #include <inttypes.h>
