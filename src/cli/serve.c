@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "cli/access_keys.h"
 #include "cli/admin_token.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/config_files.h"
 #include "cli/door_tls.h"
 #include "cli/secret.h"
 #include "net/address.h"
@@ -276,14 +276,14 @@ static void log_stopped(const char *folder)
 /* What the configuration keeps in files of their own. */
 struct files {
     struct door_tls tls;
-    struct access_key *keys;
+    struct access_key *keys; /* config->n_keys of them */
 };
 
 static int load_files(const struct config *config, struct files *ret)
 {
     char why[CONFIG_WHY_MAX];
-    if (door_tls_load(&ret->tls, config, why) == 0 &&
-        access_keys_load(config, &ret->keys, why) == 0)
+    ret->keys = xcalloc(CONFIG_MAX_KEYS, sizeof(*ret->keys));
+    if (door_tls_load(&ret->tls, config, why) == 0 && config_load_keys(config, ret->keys, why) == 0)
         return 0;
     fprintf(stderr, "muster serve: %s\n", why);
     return EXIT_REFUSED;
