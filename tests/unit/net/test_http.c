@@ -105,8 +105,12 @@ static bool pull_feed(void *user, struct http_request *r, struct buf *out, size_
 
 static void keep(struct world *w, struct http_request *r)
 {
-    assert_true(w->n_kept < KEPT_MAX);
-    w->kept[w->n_kept++] = r;
+    int at = w->n_kept;
+    for (int i = 0; i < KEPT_MAX && at == KEPT_MAX; i++)
+        at = w->kept[i] ? at : i;
+    assert_true(at < KEPT_MAX);
+    w->kept[at] = r;
+    w->n_kept += at == w->n_kept;
 }
 
 static void on_request(void *user, struct http_request *r)
@@ -920,6 +924,69 @@ static void many_clients_at_once(void **state)
     RUN_UNTIL(w, w->done == N);
 }
 
+/* Clients that do anything at any time: after all of it nothing is left over. */
+static void random_clients_leave_nothing_behind(void **state)
+{
+    static const char *const pieces[] = {
+        "GET /now HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /later HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+        "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+        "POST /later HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "HEAD /later HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n",
+        "\r\n\x01\xff GET",
+        "x",
+    };
+    enum { N = 12 };
+    struct world *w = *state;
+    struct client *c[N] = {NULL};
+    struct dice dice = {99};
+    for (int round = 0; round < 6000; round++) {
+        size_t i = dice_below(&dice, N);
+        const char *piece = pieces[dice_below(&dice, sizeof(pieces) / sizeof(pieces[0]))];
+        size_t len = dice_below(&dice, 4) ? strlen(piece) : dice_below(&dice, strlen(piece));
+        if (!c[i])
+            c[i] = client_new(w);
+        (void)send(c[i]->fd, piece, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        for (int k = 0; k < w->n_kept && dice_below(&dice, 3) == 0; k++) {
+            buf_clear(&w->feed);
+            buf_append(&w->feed, "data: x\n\n", dice_below(&dice, 9));
+            w->feed_ends = dice_below(&dice, 4) == 0;
+            if (w->kept[k] && dice_below(&dice, 2))
+                http_wake(w->kept[k]); /* nothing, unless it is a stream */
+            else if (w->kept[k])
+                answer_text(w->kept[k], 200, "at last");
+        }
+        if (dice_below(&dice, 8) == 0 || c[i]->ended) {
+            client_free(c[i]);
+            c[i] = NULL;
+        }
+        if (dice_below(&dice, 50) == 0)
+            pass(w, 3000);
+        uv_run(&w->loop.uv, UV_RUN_NOWAIT);
+    }
+    for (int i = 0; i < N; i++) {
+        if (c[i])
+            client_free(c[i]);
+    }
+    w->feed_ends = true;
+    for (int i = 0; i < 40 && figures(w).connections > 0; i++) {
+        for (int k = 0; k < w->n_kept; k++) {
+            if (w->kept[k])
+                http_wake(w->kept[k]);
+        }
+        pass(w, 2000);
+        uv_run(&w->loop.uv, UV_RUN_ONCE);
+    }
+    assert_true(w->asked > 500);
+    assert_int_equal(figures(w).connections, 0);
+    assert_int_equal(figures(w).requests, 0);
+    assert_int_equal(figures(w).streams, 0);
+    assert_int_equal(figures(w).answer_bytes, 0);
+    assert_int_equal(w->done, w->asked);
+}
+
 /* ── the server ────────────────────────────────────────────────────────────────────────────── */
 
 static void quiesced_it_answers_but_accepts_nobody(void **state)
@@ -1271,6 +1338,7 @@ int main(void)
         IN_WORLD(connections_of_an_address_have_a_limit),
         IN_WORLD(without_descriptors_clients_wait_and_nothing_spins),
         IN_WORLD(many_clients_at_once),
+        IN_WORLD(random_clients_leave_nothing_behind),
         IN_WORLD(quiesced_it_answers_but_accepts_nobody),
         IN_WORLD(stopping_ends_every_request),
         IN_WORLD(an_address_that_cannot_be_had_is_told),
