@@ -10,6 +10,7 @@ enum {
     STAMP_MS_AT = 20, /* where its milliseconds begin */
     CLOSING_LEN = 2,  /* "}\n" */
     ESCAPE_MAX = 6,   /* "\ufffd" */
+    NUMBER_DIGITS = 18,
 };
 
 /* The last time that was printed. */
@@ -91,13 +92,12 @@ static size_t escape_len(struct str s)
         return 0;
     if (memchr("\"\\nrt", s.at[1], 5))
         return 2;
-    if (s.at[1] != 'u' || s.len < 6)
+    if (s.len < 6 || memcmp(s.at, "\\u", 2) != 0)
         return 0;
-    for (size_t i = 2; i < 6; i++) {
-        if (!memchr("0123456789abcdef", s.at[i], 16))
-            return 0;
-    }
-    return 6;
+    if (memcmp(s.at + 2, "fffd", 4) == 0)
+        return 6;
+    bool hex = memchr("0123456789abcdef", s.at[4], 16) && memchr("0123456789abcdef", s.at[5], 16);
+    return memcmp(s.at + 2, "00", 2) == 0 && hex ? 6 : 0;
 }
 
 static bool is_plain(char c)
@@ -234,12 +234,13 @@ static size_t count_digits(struct str s, size_t at)
     return n;
 }
 
-/* As JSON knows numbers: no sign but "-", no leading zero, digits on both sides of the point. */
+/* As JSON knows numbers: no sign but "-", no leading zero, digits on both sides of the point; and
+ * not so many that a reader's 64 bits overflow. */
 static bool is_number(struct str s)
 {
     size_t at = s.len > 0 && s.at[0] == '-' ? 1 : 0;
     size_t n = count_digits(s, at);
-    if (n == 0 || (n > 1 && s.at[at] == '0'))
+    if (n == 0 || n > NUMBER_DIGITS || (n > 1 && s.at[at] == '0'))
         return false;
     at += n;
     if (at < s.len && s.at[at] == '.') {

@@ -209,6 +209,7 @@ static void careless_pairs_are_repaired(void **state)
         {"a=\"C:\\dir\"", "a=\"C:\\\\dir\""},
         {"a=\"\\u00e\"", "a=\"\\\\u00e\""},
         {"a=\"\\u00e9\"", "a=\"\\u00e9\""},
+        {"a=\"\\ud800\"", "a=\"\\\\ud800\""},
         {"a=b=c", "a=\"b=c\""},
         {"a=b\"c", "a=\"b\\\"c\""},
         {"a=x\ny", "a=\"x\\ny\""},
@@ -226,6 +227,15 @@ static void careless_pairs_are_repaired(void **state)
         snprintf(expected, sizeof(expected), "level=info msg=\"x\" %s\n", rows[i].made);
         assert_string_equal(line, expected);
     }
+}
+
+/* A reader's 64 bits would overflow. */
+static void a_number_too_long_is_a_text(void **state)
+{
+    (void)state;
+    assert_string_equal(pairs_line(LOG_JSON, "a=999999999999999999 b=1000000000000000000"),
+                        "\"level\":\"info\",\"msg\":\"x\",\"a\":999999999999999999,"
+                        "\"b\":\"1000000000000000000\"}\n");
 }
 
 static void a_pair_that_is_cut_is_dropped(void **state)
@@ -284,6 +294,7 @@ int main(void)
         cmocka_unit_test(pairs_of_each_kind),
         cmocka_unit_test(printed_pairs_are_taken_over),
         cmocka_unit_test(careless_pairs_are_repaired),
+        cmocka_unit_test(a_number_too_long_is_a_text),
         cmocka_unit_test(a_pair_that_is_cut_is_dropped),
         cmocka_unit_test(a_pair_that_does_not_fit_is_left_out_whole),
     };
