@@ -34,6 +34,7 @@ int allocate_run(int argc, char **argv);
 int dump_run(int argc, char **argv);
 int sim_run(int argc, char **argv);
 int dev_run(int argc, char **argv);
+int cert_dev_run(int argc, char **argv);
 int config_check_run(int argc, char **argv);
 int config_show_run(int argc, char **argv);
 int config_keys_run(int argc, char **argv);
@@ -59,6 +60,7 @@ extern const struct arg config_show_options[];
 extern const struct arg config_keys_options[];
 
 /* Options, where help is made of them. */
+extern const struct arg cert_dev_options[];
 extern const struct arg bench_allocate_options[];
 extern const struct arg bench_single_options[];
 extern const struct arg bench_echo_options[];

@@ -59,6 +59,17 @@ static const struct command commands[] = {
      .run = dump_run,
      .summary = "print captured frames",
      .usage = dump_usage},
+    {.name = "cert dev",
+     .group = GROUP_TOOLS,
+     .run = cert_dev_run,
+     .summary = "make certificates to try TLS with",
+     .synopsis = "--out DIR [OPTIONS]",
+     .about =
+         "Makes an authority, and a server and a client certificate signed by it, valid for 90\n"
+         "days, and prints how they are used. The authority's key is not kept. Not for\n"
+         "production: there your own authority, or a public one, signs the certificate.\n",
+     .options = cert_dev_options,
+     .example = "muster cert dev --out certs --host muster.lan,10.0.0.5\n"},
     {.name = "sim",
      .group = GROUP_TOOLS,
      .run = sim_run,
