@@ -1043,8 +1043,8 @@ static void read_frame(struct muster_server *m, const uint8_t *frame, size_t len
  * of a long frame. */
 static bool is_tls_alert(const struct muster_server *m)
 {
-    return m->link == LINK_GREETING && m->in_len >= 3 && m->in[0] == 21 && m->in[1] == 3 &&
-           m->in[2] <= 4;
+    return m->link == LINK_GREETING && m->in_len >= 4 && m->in[0] == 21 && m->in[1] == 3 &&
+           m->in[3] == 0; /* the upper half of a command, which none has */
 }
 
 static void split_frames(struct muster_server *m, int64_t now)

@@ -41,7 +41,7 @@ const char allocate_usage[] =
     "  --count N            ... N times in all (without it, until stopped)\n"
     "  --stay               keeps the connection and prints what happens to the matches\n"
     "  --json               one JSON object per line\n"
-    "\n"
+    "\n" CHAT_TLS_USAGE "\n"
     "Exit: 0 done, 1 refused, 2 wrong usage, 3 Muster cannot be reached or does not answer.\n";
 
 enum {
@@ -68,6 +68,7 @@ struct settings {
     const char *manager;
     const char *token;
     const char *chat_server;
+    struct chat_tls_wish tls;
     bool cancel;
     bool stay;
     bool json;
@@ -474,11 +475,12 @@ static bool parse(int argc, char **argv, struct asker *a)
         {.name = "--count", .kind = ARG_NUMBER, .into = &s->count, .min = 1, .max = INT32_MAX},
         {.name = "--stay", .kind = ARG_FLAG, .into = &s->stay},
         {.name = "--json", .kind = ARG_FLAG, .into = &s->json},
+        CHAT_TLS_ARGS(&s->tls),
         {0},
     };
     s->lobby = INT64_MIN;
     s->every_ms = -1;
-    if (!args_parse(argc, argv, table))
+    if (!args_parse(argc, argv, table) || !chat_tls_check(argv[0], &s->tls))
         return false;
     if (s->lobby == INT64_MIN)
         return args_refuse(argv[0], "--lobby is missing");
@@ -502,7 +504,9 @@ int allocate_run(int argc, char **argv)
     a.set.token = args_token();
     if (!parse(argc, argv, &a))
         return EXIT_USAGE;
-    const char *error = chat_link_open(&a.link, a.set.manager, CONNECT_MS);
+    const char *error = chat_link_open(&a.link, a.set.manager, &a.set.tls, CONNECT_MS);
+    if (error && a.link.reached)
+        return unreachable("%s: %s", a.set.manager, error);
     if (error)
         return unreachable("cannot reach %s: %s; is 'muster serve' running?", a.set.manager, error);
     a.stop = stop_open();

@@ -49,7 +49,8 @@ static int connect_within(int fd, const struct addrinfo *a, int timeout_ms)
     return fcntl(fd, F_SETFL, 0) < 0 ? errno : 0;
 }
 
-const char *chat_link_open(struct chat_link *link, const char *address, int timeout_ms)
+const char *chat_link_open(struct chat_link *link, const char *address,
+                           const struct chat_tls_wish *tls, int timeout_ms)
 {
     *link = (struct chat_link){.fd = -1};
     char host[256];
@@ -71,29 +72,44 @@ const char *chat_link_open(struct chat_link *link, const char *address, int time
             close(fd);
     }
     freeaddrinfo(found);
-    return link->fd >= 0 ? NULL : strerror(error);
+    link->reached = link->fd >= 0;
+    if (!link->reached || !tls->ca)
+        return link->reached ? NULL : strerror(error);
+    const char *why = chat_tls_open(&link->tls, link->fd, tls, host, timeout_ms);
+    if (why) {
+        close(link->fd);
+        link->fd = -1;
+    }
+    return why;
 }
 
 void chat_link_done(struct chat_link *link)
 {
+    chat_tls_done(&link->tls);
     if (link->fd >= 0)
         close(link->fd);
     buf_done(&link->in);
     *link = (struct chat_link){.fd = -1};
 }
 
-bool chat_link_send(struct chat_link *link, const struct chat_message *m)
+static bool send_plain(struct chat_link *link, const uint8_t *data, size_t len)
 {
-    struct buf out = {0};
-    chat_encode(&out, m);
     size_t at = 0;
-    while (at < out.len) {
-        ssize_t n = send(link->fd, out.data + at, out.len - at, MSG_NOSIGNAL);
+    while (at < len) {
+        ssize_t n = send(link->fd, data + at, len - at, MSG_NOSIGNAL);
         if (n <= 0 && errno != EINTR)
             break;
         at += n > 0 ? (size_t)n : 0;
     }
-    bool all = at == out.len;
+    return at == len;
+}
+
+bool chat_link_send(struct chat_link *link, const struct chat_message *m)
+{
+    struct buf out = {0};
+    chat_encode(&out, m);
+    bool all = link->tls.session ? chat_tls_send(&link->tls, out.data, out.len)
+                                 : send_plain(link, out.data, out.len);
     buf_done(&out);
     return all;
 }
@@ -124,15 +140,38 @@ static enum chat_link_result wait_readable(struct chat_link *link, int stop_fd, 
     }
 }
 
+static enum chat_link_result read_plain(struct chat_link *link, uint8_t *to, size_t *ret_len)
+{
+    ssize_t n = recv(link->fd, to, READ_SIZE, 0);
+    *ret_len = n > 0 ? (size_t)n : 0;
+    if (n == 0)
+        return broken(link, "it closed the connection");
+    return n > 0 || errno == EINTR ? LINK_MESSAGE : broken(link, strerror(errno));
+}
+
+static enum chat_link_result read_sealed(struct chat_link *link, uint8_t *to, size_t *ret_len)
+{
+    ssize_t n = chat_tls_receive(&link->tls, to, READ_SIZE);
+    *ret_len = n > 0 ? (size_t)n : 0;
+    return n < 0 ? broken(link, link->tls.why) : LINK_MESSAGE;
+}
+
+/* A TLS alert, which would pass for the begin of a long frame of a command nobody has. */
+static bool is_tls_alert(const struct buf *in)
+{
+    return in->len >= 4 && in->data[0] == 21 && in->data[1] == 3 && in->data[3] == 0;
+}
+
 static enum chat_link_result read_more(struct chat_link *link)
 {
     uint8_t *at = buf_extend(&link->in, READ_SIZE);
-    ssize_t n = recv(link->fd, at, READ_SIZE, 0);
-    int error = errno;
-    link->in.len -= READ_SIZE - (n > 0 ? (size_t)n : 0);
-    if (n == 0)
-        return broken(link, "it closed the connection");
-    return n > 0 || error == EINTR ? LINK_MESSAGE : broken(link, strerror(error));
+    size_t len = 0;
+    enum chat_link_result r =
+        link->tls.session ? read_sealed(link, at, &len) : read_plain(link, at, &len);
+    link->in.len -= READ_SIZE - len;
+    if (r == LINK_MESSAGE && is_tls_alert(&link->in))
+        return broken(link, "it speaks TLS on this port; --tls-ca says whom to believe");
+    return r;
 }
 
 /* True when a whole frame is at the front of the buffer; a command we do not know is skipped. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "cli/chat_tls.h"
 #include "wire/chat.h"
 
 #include <stdbool.h>
@@ -10,6 +11,8 @@
 
 struct chat_link {
     int fd;
+    bool reached; /* there is somebody at that address */
+    struct chat_tls tls;
     struct buf in;
     size_t used;       /* bytes of in that belong to the message handed out last */
     const char *error; /* after LINK_BROKEN: why; valid until the link is done */
@@ -23,8 +26,10 @@ enum chat_link_result {
 };
 
 /* address is "host:port" or "[v6]:port". NULL, or why it cannot be reached, in words that fit
- * behind "cannot reach X: "; the link is then empty and needs no chat_link_done. */
-const char *chat_link_open(struct chat_link *link, const char *address, int timeout_ms);
+ * behind "cannot reach X: "; or, when it was reached, why TLS failed, in words that fit behind "X:
+ * ". The link is then empty and needs no chat_link_done. */
+const char *chat_link_open(struct chat_link *link, const char *address,
+                           const struct chat_tls_wish *tls, int timeout_ms);
 void chat_link_done(struct chat_link *link);
 
 /* False when Muster does not take it; the next chat_link_next says why. */

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "cli/args.h"
+#include "cli/chat_tls.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/stop.h"
@@ -36,7 +37,7 @@ const char game_server_usage[] =
     "  --players N        so many players enter each match when it is ready (0)\n"
     "  --drain-after S    takes no new matches after S seconds\n"
     "  --cpu P, --memory P  percentages to report (the machine's own)\n"
-    "\n"
+    "\n" CHAT_TLS_USAGE "\n"
     "Misbehaviour:\n"
     "  --slow MS          answers an allocation after MS, also one that Muster took back "
     "meanwhile\n"
@@ -58,6 +59,7 @@ struct settings {
     const char *server;
     const char *token;
     const char *ip;
+    struct chat_tls_wish tls;
     int64_t port;
     int64_t max;
     int64_t match_seconds;
@@ -181,6 +183,8 @@ static void on_disconnected(void *user, enum muster_error why, const char *text,
             g->set.server, text, retry_s);
     else if (why == MUSTER_E_REFUSED)
         say(g, "Muster refused: %s; next try in %.1f s", text, retry_s);
+    else if (why == MUSTER_E_TLS)
+        say(g, "no TLS with Muster at %s: %s; next try in %.1f s", g->set.server, text, retry_s);
     else
         say(g, "connection lost: %s; next try in %.1f s", text, retry_s);
 }
@@ -445,9 +449,10 @@ static bool parse(int argc, char **argv, struct settings *s)
          .max = 1000000},
         {.name = "--no-list", .kind = ARG_FLAG, .into = &s->no_list},
         {.name = "--no-heartbeat", .kind = ARG_FLAG, .into = &s->no_heartbeat},
+        CHAT_TLS_ARGS(&s->tls),
         {0},
     };
-    if (!args_parse(argc, argv, table))
+    if (!args_parse(argc, argv, table) || !chat_tls_check(argv[0], &s->tls))
         return false;
     if (!s->region)
         return args_refuse(argv[0], "--region is missing");
@@ -473,6 +478,10 @@ static int start(struct game *g)
         .unconfirmed_ms = g->set.ready_delay_ms < 0 && g->set.players == 0 ? -1 : 0,
         .no_match_list = g->set.no_list,
         .late_answers = g->set.slow_ms > 0,
+        .tls_ca = g->set.tls.ca,
+        .tls_certificate = g->set.tls.certificate,
+        .tls_key = g->set.tls.key,
+        .tls_server_name = g->set.tls.server_name,
     };
     int error = muster_server_new(&options, &callbacks, g, &g->muster);
     if (error == MUSTER_E_OPTIONS) {

@@ -79,6 +79,9 @@ static enum tls_result fail(struct tls_session *t, const char *why, const char *
     t->in_len = 0;
     t->why = xmalloc(WHY_MAX);
     snprintf(t->why, WHY_MAX, "%s%s", why, detail);
+    size_t len = strlen(t->why);
+    while (len > 0 && (t->why[len - 1] == ' ' || t->why[len - 1] == '.')) /* of GnuTLS' sentences */
+        t->why[--len] = '\0';
     return TLS_FAILED;
 }
 
@@ -104,10 +107,16 @@ static enum tls_result refuse_client(struct tls_session *t)
         return fail(t, "the peer's certificate is not acceptable", "");
     enum tls_result r = fail(t, "the peer's certificate is not acceptable: ", (char *)text.data);
     gnutls_free(text.data);
-    size_t len = strlen(t->why);
-    while (len > 0 && (t->why[len - 1] == ' ' || t->why[len - 1] == '.'))
-        t->why[--len] = '\0';
     return r;
+}
+
+static enum tls_result refused_by_peer(struct tls_session *t)
+{
+    gnutls_alert_description_t alert = gnutls_alert_get(t->session);
+    bool ours = alert == GNUTLS_A_UNKNOWN_CA ||
+                (alert >= GNUTLS_A_BAD_CERTIFICATE && alert <= GNUTLS_A_CERTIFICATE_UNKNOWN);
+    return fail(t, ours ? "the peer does not accept our certificate: " : "the peer refused: ",
+                gnutls_alert_get_name(alert));
 }
 
 static enum tls_result explain(struct tls_session *t, int error)
@@ -115,7 +124,7 @@ static enum tls_result explain(struct tls_session *t, int error)
     switch (error) {
     case GNUTLS_E_FATAL_ALERT_RECEIVED:
     case GNUTLS_E_WARNING_ALERT_RECEIVED:
-        return fail(t, "the peer refused: ", gnutls_alert_get_name(gnutls_alert_get(t->session)));
+        return refused_by_peer(t);
     case GNUTLS_E_CERTIFICATE_REQUIRED:
     case GNUTLS_E_NO_CERTIFICATE_FOUND:
         return fail(t, "the peer shows no certificate, which client_ca requires", "");
