@@ -207,10 +207,10 @@ void server_run_again(struct http_server *s)
 
 static void on_daemon_soon(uv_timer_t *handle);
 
-/* While TLS waits for a client, to go on with its handshake or to take what is sent, libmicrohttpd
- * says that it has something to do, and tries, over and over: one client that stalls would keep a
- * processor busy. So when it has called nobody a few times, it is asked again only after a pause.
- * No timeout of its own is set, so that "now" is all it ever says. */
+/* While a TLS handshake waits for the client, libmicrohttpd says that it has something to do and
+ * tries to read, over and over: one client that stalls would keep a processor busy. So when it has
+ * called nobody a few times, it is asked again only after a pause. No timeout of its own is set, so
+ * that "now" is all it ever says. */
 static void drive(struct http_server *s)
 {
     assert(!s->running);
