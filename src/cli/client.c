@@ -1,0 +1,454 @@
+#include "cli/client.h"
+
+#define CURL_DISABLE_TYPECHECK /* its macros would name functions that are not linked */
+#include <curl/curl.h>
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CONNECT_S = 5,
+    TOKEN_MAX = 8 * 1024,
+    URL_MAX = 256,
+    ANSWER_MAX = JSON_SIZE_MAX,
+    STATUS_OK = 200,
+    STATUS_OK_END = 300,
+};
+
+/* ── libcurl ───────────────────────────────────────────────────────────────────────────────── */
+
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(global_init)                                                                                 \
+    X(easy_init)                                                                                   \
+    X(easy_cleanup)                                                                                \
+    X(easy_setopt)                                                                                 \
+    X(easy_perform) X(easy_getinfo) X(easy_strerror) X(slist_append) X(slist_free_all)
+
+static struct {
+#define X(name) __typeof__(curl_##name) *name;
+    CURL_FUNCTIONS(X)
+#undef X
+} curl;
+
+/* Once per process; it stays. NULL, or what is wrong. */
+static const char *load_libcurl(void)
+{
+    static const char missing[] =
+        "libcurl-gnutls.so.4 cannot be loaded; install the package libcurl3-gnutls";
+    if (curl.easy_init)
+        return NULL;
+    void *library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return missing;
+#define X(name)                                                                                    \
+    *(void **)&curl.name = dlsym(library, "curl_" #name);                                          \
+    if (!curl.name)                                                                                \
+        return missing;
+    CURL_FUNCTIONS(X)
+#undef X
+    return curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? NULL : "libcurl does not start";
+}
+
+/* ── settings ──────────────────────────────────────────────────────────────────────────────── */
+
+struct client {
+    CURL *handle;
+    char url[URL_MAX];
+    char *token; /* NULL = none */
+    char hint[CLIENT_WHY_MAX];
+    char error[CURL_ERROR_SIZE];
+    int stop_fd;
+    bool stopped;
+
+    /* The call under way. */
+    struct buf body;
+    bool too_long;
+    client_take *take; /* NULL = the body is collected */
+    void *user;
+    bool enough; /* take wants no more */
+};
+
+static bool is_loopback(const char *url)
+{
+    static const char *const hosts[] = {"127.", "localhost", "[::1]"};
+    const char *host = strstr(url, "://") + 3;
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        size_t n = strlen(hosts[i]);
+        if (strncmp(host, hosts[i], n) == 0 &&
+            (hosts[i][n - 1] == '.' || strchr(":/", host[n]) != NULL))
+            return true;
+    }
+    return false;
+}
+
+/* "host:port" is http; a slash at the end is dropped. */
+static bool set_url(struct client *c, const char *url, char why[CLIENT_WHY_MAX])
+{
+    bool has_scheme = strstr(url, "://") != NULL;
+    int n = snprintf(c->url, sizeof(c->url), "%s%s", has_scheme ? "" : "http://", url);
+    bool fits = n > 0 && (size_t)n < sizeof(c->url);
+    while (fits && c->url[n - 1] == '/')
+        c->url[--n] = '\0';
+    const char *host = fits ? strstr(c->url, "://") : NULL;
+    bool known = strncmp(c->url, "http://", 7) == 0 || strncmp(c->url, "https://", 8) == 0;
+    if (host && known && host[3] && !strpbrk(c->url, " ?#@\\\t\r\n"))
+        return true;
+    snprintf(why, CLIENT_WHY_MAX, "'%.100s' is no URL of Muster; one looks like %s", url,
+             CLIENT_URL);
+    return false;
+}
+
+/* What a header may carry: a line end in it would begin another header. */
+static bool is_token(const char *text)
+{
+    for (const char *at = text; *at; at++) {
+        if (!isgraph((unsigned char)*at))
+            return false;
+    }
+    return *text != '\0' && strlen(text) < TOKEN_MAX;
+}
+
+/* The token in a file, without its line end; NULL when there is none to be read. */
+static char *read_token(const char *path)
+{
+    char text[TOKEN_MAX];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return NULL;
+    size_t n = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    while (n > 0 && isspace((unsigned char)text[n - 1]))
+        n--;
+    text[n] = '\0';
+    char *token = is_token(text) ? xstrdup(text) : NULL;
+    explicit_bzero(text, sizeof(text));
+    return token;
+}
+
+/* The folder's token opens everything, so it is shown to nobody on another machine who merely
+ * stands in MUSTER_URL; with --data it was meant. */
+static void take_folders_token(struct client *c, const char *data)
+{
+    char path[4096];
+    if (!data && !is_loopback(c->url)) {
+        snprintf(c->hint, sizeof(c->hint),
+                 "Give one with --token or MUSTER_TOKEN; the token of a local data folder is sent "
+                 "to another machine only with --data DIR.");
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/admin.token", data ? data : "data");
+    errno = 0;
+    c->token = read_token(path);
+    if (!c->token)
+        snprintf(c->hint, sizeof(c->hint),
+                 "Give one with --token or MUSTER_TOKEN, or its data folder with --data DIR; "
+                 "%.300s %s%s.",
+                 path, errno ? "cannot be read: " : "holds no token", errno ? strerror(errno) : "");
+    else
+        snprintf(c->hint, sizeof(c->hint),
+                 "It was taken from %.300s; is that the data folder of the Muster at %.100s?", path,
+                 c->url);
+}
+
+static bool set_token(struct client *c, const struct client_settings *set, char why[CLIENT_WHY_MAX])
+{
+    const char *variable = getenv("MUSTER_TOKEN");
+    const char *token = set->token ? set->token : variable && *variable ? variable : NULL;
+    if (!token) {
+        take_folders_token(c, set->data);
+        return true;
+    }
+    const char *from = set->token ? "--token" : "MUSTER_TOKEN";
+    snprintf(c->hint, sizeof(c->hint), "It was given with %s.", from);
+    if (!is_token(token)) {
+        snprintf(why, CLIENT_WHY_MAX, "what %s holds is no access token", from);
+        return false;
+    }
+    c->token = xstrdup(token);
+    return true;
+}
+
+static size_t on_data(char *at, size_t size, size_t n, void *user);
+static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, curl_off_t e);
+
+/* What is the same for every call. */
+static void set_up(struct client *c, const struct client_settings *set)
+{
+    curl.easy_setopt(c->handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl.easy_setopt(c->handle, CURLOPT_ERRORBUFFER, c->error);
+    curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+    curl.easy_setopt(c->handle, CURLOPT_WRITEFUNCTION, on_data);
+    curl.easy_setopt(c->handle, CURLOPT_WRITEDATA, c);
+    curl.easy_setopt(c->handle, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl.easy_setopt(c->handle, CURLOPT_XFERINFODATA, c);
+    curl.easy_setopt(c->handle, CURLOPT_NOPROGRESS, 0L);
+    curl.easy_setopt(c->handle, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
+    if (is_loopback(c->url)) /* whatever proxy the environment names does not lead to here */
+        curl.easy_setopt(c->handle, CURLOPT_NOPROXY, "*");
+    if (set->tls_ca)
+        curl.easy_setopt(c->handle, CURLOPT_CAINFO, set->tls_ca);
+    if (c->token) {
+        curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        curl.easy_setopt(c->handle, CURLOPT_XOAUTH2_BEARER, c->token);
+    }
+}
+
+struct client *client_open(const struct client_settings *set, char why[CLIENT_WHY_MAX])
+{
+    const char *variable = getenv("MUSTER_URL");
+    const char *url = set->url ? set->url : variable && *variable ? variable : CLIENT_URL;
+    const char *problem = load_libcurl();
+    if (problem) {
+        snprintf(why, CLIENT_WHY_MAX, "%s", problem);
+        return NULL;
+    }
+    struct client *c = xcalloc(1, sizeof(*c));
+    c->stop_fd = set->stop_fd;
+    if (!set_url(c, url, why) || !set_token(c, set, why)) {
+        client_close(c);
+        return NULL;
+    }
+    c->handle = curl.easy_init();
+    if (!c->handle)
+        abort(); /* out of memory, as in xcalloc */
+    set_up(c, set);
+    return c;
+}
+
+void client_close(struct client *c)
+{
+    if (!c)
+        return;
+    if (c->handle)
+        curl.easy_cleanup(c->handle);
+    if (c->token)
+        explicit_bzero(c->token, strlen(c->token));
+    free(c->token);
+    buf_done(&c->body);
+    free(c);
+}
+
+const char *client_url(const struct client *c)
+{
+    return c->url;
+}
+
+const char *client_token_hint(const struct client *c)
+{
+    return c->hint;
+}
+
+/* ── a call ────────────────────────────────────────────────────────────────────────────────── */
+
+static long status_of(struct client *c)
+{
+    long status = 0;
+    curl.easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+/* A refusal of a stream is collected like any other answer. */
+static size_t on_data(char *at, size_t size, size_t n, void *user)
+{
+    struct client *c = user;
+    size_t len = size * n;
+    if (c->take && status_of(c) == STATUS_OK) {
+        c->enough = !c->take(c->user, (struct str){at, len});
+        return c->enough ? 0 : len;
+    }
+    c->too_long = c->body.len + len > ANSWER_MAX;
+    if (c->too_long)
+        return 0;
+    buf_append(&c->body, at, len);
+    return len;
+}
+
+/* libcurl asks at least once a second whether to go on. */
+static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, curl_off_t e)
+{
+    (void)a, (void)b, (void)d, (void)e;
+    struct client *c = user;
+    struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
+    c->stopped = c->stop_fd >= 0 && poll(&stop, 1, 0) > 0;
+    return c->stopped ? 1 : 0;
+}
+
+/* What an operator would do about it. */
+static const char *advice(CURLcode code)
+{
+    switch ((int)code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return "--tls-ca FILE names the authority that signed its certificate";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "is that port one for https?";
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+        return "is that Muster's HTTP port, and http or https right?";
+    default:
+        return "is it running? 'muster serve' starts one; --url or MUSTER_URL names another";
+    }
+}
+
+static const char *reason(struct client *c, CURLcode code)
+{
+    long number = 0;
+    curl.easy_getinfo(c->handle, CURLINFO_OS_ERRNO, &number);
+    if (code == CURLE_COULDNT_CONNECT && number)
+        return strerror((int)number);
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return "no answer in time";
+    return c->error[0] ? c->error : curl.easy_strerror(code);
+}
+
+static enum client_result unreachable(struct client *c, CURLcode code, struct client_answer *ret)
+{
+    if (c->stopped)
+        return CLIENT_STOPPED;
+    const char *why = c->too_long ? "the answer is too long" : reason(c, code);
+    int n = (int)strnlen(why, 200);
+    n -= n > 0 && why[n - 1] == '.' ? 1 : 0; /* more follows */
+    snprintf(ret->why, sizeof(ret->why), "cannot reach Muster at %s: %.*s; %s", c->url, n, why,
+             advice(code));
+    return CLIENT_UNREACHABLE;
+}
+
+static enum client_result not_muster(struct client *c, struct client_answer *ret)
+{
+    snprintf(ret->why, sizeof(ret->why),
+             "what answers at %s is not Muster (status %d, and no JSON); --url or MUSTER_URL names "
+             "another address",
+             c->url, ret->status);
+    return CLIENT_UNREACHABLE;
+}
+
+/* The API's sentence, with its code when there is one. */
+static enum client_result refused(struct client *c, struct client_answer *ret)
+{
+    const struct json *error = json_member(ret->json, "error");
+    struct str message = json_get_text(json_member(error, "message"));
+    if (message.len == 0)
+        return not_muster(c, ret);
+    snprintf(ret->why, sizeof(ret->why), "%.*s", (int)(message.len < 400 ? message.len : 400),
+             message.at);
+    return CLIENT_REFUSED;
+}
+
+static enum client_result understand(struct client *c, struct client_answer *ret)
+{
+    char why[JSON_WHY_MAX];
+    struct str text = {(const char *)c->body.data, c->body.len};
+    bool good = ret->status >= STATUS_OK && ret->status < STATUS_OK_END;
+    ret->json = text.len > 0 ? json_parse(text, why) : NULL;
+    if (good)
+        return ret->json || text.len == 0 ? CLIENT_DONE : not_muster(c, ret);
+    return refused(c, ret);
+}
+
+void client_answer_done(struct client_answer *a)
+{
+    json_free(a->json);
+    *a = (struct client_answer){0};
+}
+
+/* path is put behind the URL; headers may be NULL. */
+static CURLcode perform(struct client *c, const char *path, struct curl_slist *headers)
+{
+    struct buf url = {0};
+    buf_append(&url, c->url, strlen(c->url));
+    buf_append(&url, path, strlen(path) + 1);
+    c->error[0] = '\0';
+    c->stopped = c->too_long = c->enough = false;
+    buf_clear(&c->body);
+    curl.easy_setopt(c->handle, CURLOPT_URL, (const char *)url.data);
+    curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, headers);
+    CURLcode code = curl.easy_perform(c->handle);
+    curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, NULL);
+    buf_done(&url);
+    return code;
+}
+
+enum client_result client_call(struct client *c, const char *path, const struct buf *body,
+                               int timeout_s, struct client_answer *ret)
+{
+    client_answer_done(ret);
+    c->take = NULL;
+    curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, (long)timeout_s);
+    curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 0L);
+    struct curl_slist *headers = NULL;
+    if (body) {
+        if (body->len > 0)
+            headers = curl.slist_append(NULL, "Content-Type: application/json");
+        curl.easy_setopt(c->handle, CURLOPT_POSTFIELDSIZE, (long)body->len);
+        curl.easy_setopt(c->handle, CURLOPT_POSTFIELDS, body->len ? (const char *)body->data : "");
+    } else {
+        curl.easy_setopt(c->handle, CURLOPT_HTTPGET, 1L);
+    }
+    CURLcode code = perform(c, path, headers);
+    curl.slist_free_all(headers);
+    ret->status = (int)status_of(c);
+    return code == CURLE_OK ? understand(c, ret) : unreachable(c, code, ret);
+}
+
+enum client_result client_stream(struct client *c, const char *path, const char *last_id,
+                                 int silence_s, client_take *take, void *user,
+                                 struct client_answer *ret)
+{
+    char line[128];
+    client_answer_done(ret);
+    c->take = take;
+    c->user = user;
+    curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, 0L);
+    curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_TIME, (long)silence_s);
+    curl.easy_setopt(c->handle, CURLOPT_HTTPGET, 1L);
+    struct curl_slist *headers = curl.slist_append(NULL, "Accept: text/event-stream");
+    snprintf(line, sizeof(line), "Last-Event-ID: %s", last_id);
+    if (*last_id)
+        headers = curl.slist_append(headers, line);
+    CURLcode code = perform(c, path, headers);
+    curl.slist_free_all(headers);
+    ret->status = (int)status_of(c);
+    if (c->enough)
+        return CLIENT_DONE;
+    if (code != CURLE_OK)
+        return unreachable(c, code, ret);
+    if (ret->status != STATUS_OK)
+        return understand(c, ret);
+    snprintf(ret->why, sizeof(ret->why), "Muster at %s has ended the stream", c->url);
+    return CLIENT_UNREACHABLE;
+}
+
+/* ── paths ─────────────────────────────────────────────────────────────────────────────────── */
+
+void client_put_escaped(struct buf *path, const char *s)
+{
+    for (; *s; s++) {
+        unsigned char ch = (unsigned char)*s;
+        char text[4];
+        if (isalnum(ch) || strchr("-._~", ch)) {
+            buf_append(path, s, 1);
+            continue;
+        }
+        snprintf(text, sizeof(text), "%%%02X", ch);
+        buf_append(path, text, 3);
+    }
+}
+
+void client_put_query(struct buf *path, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    bool first = memchr(path->data, '?', path->len) == NULL;
+    buf_append(path, first ? "?" : "&", 1);
+    client_put_escaped(path, key);
+    buf_append(path, "=", 1);
+    client_put_escaped(path, value);
+}

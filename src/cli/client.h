@@ -1,0 +1,74 @@
+/* A client of Muster's HTTP API, on libcurl. Opened and closed by the verb that asks; used from one
+ * thread.
+ *
+ * libcurl is loaded when the first client is opened, not linked: with the twenty libraries it
+ * brings it would cost every `muster serve` 4 ms of its start and 3 MB of its memory. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLIENT_URL "http://127.0.0.1:9508"
+
+enum { CLIENT_WHY_MAX = 1024, CLIENT_TIMEOUT_S = 30 };
+
+struct client_settings {
+    const char *url;    /* NULL = MUSTER_URL of the environment, or CLIENT_URL */
+    const char *token;  /* NULL = MUSTER_TOKEN, or what the data folder's admin.token holds */
+    const char *data;   /* NULL = ./data, whose token goes to a Muster on this machine only */
+    const char *tls_ca; /* NULL = the authorities this machine trusts */
+    int stop_fd;        /* when it becomes readable a call ends with CLIENT_STOPPED; -1 = none */
+};
+
+enum client_result {
+    CLIENT_DONE,
+    CLIENT_REFUSED,     /* Muster said no; why is its sentence */
+    CLIENT_UNREACHABLE, /* nobody there, or nobody who speaks as Muster does */
+    CLIENT_STOPPED,
+};
+
+/* What came back. Zeroed before the first call; each call frees what the last one left. */
+struct client_answer {
+    int status;        /* 0 = none */
+    struct json *json; /* CLIENT_DONE: the body; NULL when it is empty */
+    char why[CLIENT_WHY_MAX];
+};
+
+struct client;
+
+/* On failure returns NULL, and why is a sentence about the settings (a URL, token or file that
+ * cannot be). Nothing is asked yet. */
+struct client *client_open(const struct client_settings *settings, char why[CLIENT_WHY_MAX]);
+void client_close(struct client *c); /* NULL is fine */
+
+/* The URL calls go to, without a slash at its end. */
+const char *client_url(const struct client *c);
+
+/* Where whoever asks now could get a token from, as a sentence; for a 401. */
+const char *client_token_hint(const struct client *c);
+
+/* GET when body is NULL, otherwise POST; path begins with "/v1". Answers within timeout_s. */
+enum client_result client_call(struct client *c, const char *path, const struct buf *body,
+                               int timeout_s, struct client_answer *ret);
+
+/* GETs a stream; each piece goes to `take` until that returns false (CLIENT_DONE). Silence of
+ * silence_s, like every other end, is CLIENT_UNREACHABLE. last_id may be "". */
+typedef bool client_take(void *user, struct str piece);
+enum client_result client_stream(struct client *c, const char *path, const char *last_id,
+                                 int silence_s, client_take *take, void *user,
+                                 struct client_answer *ret);
+
+void client_answer_done(struct client_answer *a);
+
+/* ── paths ─────────────────────────────────────────────────────────────────────────────────── */
+
+/* Appends s as one piece of a path or a query: all but letters, digits and "-._~" as %XX. */
+void client_put_escaped(struct buf *path, const char *s);
+
+/* Appends "?key=value", or "&key=value" when there is a query already; nothing when value is NULL.
+ */
+void client_put_query(struct buf *path, const char *key, const char *value);
