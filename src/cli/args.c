@@ -91,23 +91,47 @@ static void join_words(const char *const *words, char *dst, size_t cap)
     }
 }
 
-static bool take_choice(const char *verb, const struct arg *arg, const char *word,
-                        const char *value)
+/* The word of the row that value is; NULL, with a sentence printed, when it is none. */
+static const char *choose(const char *verb, const struct arg *arg, const char *word,
+                          const char *value)
 {
     struct suggestion near = suggest_for(value);
     for (const char *const *w = arg->words; *w; w++) {
-        if (strcmp(*w, value) == 0) {
-            *(const char **)arg->into = *w;
-            return true;
-        }
+        if (strcmp(*w, value) == 0)
+            return *w;
         suggest_offer(&near, *w);
     }
     char words[256];
     join_words(arg->words, words, sizeof(words));
     if (near.best)
-        return args_refuse(verb, "%s is %s, not '%s' (did you mean '%s'?)", as_typed(arg, word),
-                           words, value, near.best);
-    return args_refuse(verb, "%s is %s, not '%s'", as_typed(arg, word), words, value);
+        (void)args_refuse(verb, "%s is %s, not '%s' (did you mean '%s'?)", as_typed(arg, word),
+                          words, value, near.best);
+    else
+        (void)args_refuse(verb, "%s is %s, not '%s'", as_typed(arg, word), words, value);
+    return NULL;
+}
+
+static bool take_choice(const char *verb, const struct arg *arg, const char *word,
+                        const char *value)
+{
+    const char *chosen = choose(verb, arg, word, value);
+    if (chosen)
+        *(const char **)arg->into = chosen;
+    return chosen != NULL;
+}
+
+static bool take_list(const char *verb, const struct arg *arg, const char *word, const char *value)
+{
+    for (const char *at = value; arg->words && *at;) {
+        char item[64];
+        size_t n = strcspn(at, ",");
+        snprintf(item, sizeof(item), "%.*s", (int)n, at);
+        if (!choose(verb, arg, word, item))
+            return false;
+        at += n + (at[n] == ',' ? 1 : 0);
+    }
+    *(const char **)arg->into = value;
+    return true;
 }
 
 static bool take_value(const char *verb, const struct arg *arg, const char *word, const char *value)
@@ -119,6 +143,8 @@ static bool take_value(const char *verb, const struct arg *arg, const char *word
         return take_seconds(verb, arg, value);
     case ARG_CHOICE:
         return take_choice(verb, arg, word, value);
+    case ARG_LIST:
+        return take_list(verb, arg, word, value);
     case ARG_FLAG:
     case ARG_TEXT:
     case ARG_WORD:
@@ -214,7 +240,7 @@ bool args_parse(int argc, char **argv, const struct arg *table)
     return args_parse_all(argc, argv, (const struct arg *const[]){table, NULL});
 }
 
-enum { HELP_COLUMN = 24 };
+enum { HELP_COLUMN = 24, HELP_WIDTH = 92 };
 
 /* "-o, --output FORMAT" */
 static int print_name(FILE *to, const struct arg *arg)
@@ -226,15 +252,45 @@ static int print_name(FILE *to, const struct arg *arg)
     return n;
 }
 
+/* A row's line with the words or units it takes. */
+static void describe(const struct arg *arg, char *dst, size_t cap)
+{
+    char words[256];
+    if (arg->words)
+        join_words(arg->words, words, sizeof(words));
+    snprintf(dst, cap, "%s%s%s%s", arg->help, arg->kind == ARG_SECONDS ? "; or 5m, 2h, 30d" : "",
+             arg->words ? ": " : "", arg->words ? words : "");
+}
+
+/* Breaks text between words; it begins at HELP_COLUMN and every further line does too. */
+static void print_wrapped(FILE *to, const char *text)
+{
+    int column = HELP_COLUMN;
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (column > HELP_COLUMN && column + n > HELP_WIDTH) {
+            fprintf(to, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        fprintf(to, "%s%.*s", column > HELP_COLUMN ? " " : "", n, text);
+        column += n + 1;
+        text += n + (text[n] == ' ' ? 1 : 0);
+    }
+    fputc('\n', to);
+}
+
 void args_print_help(FILE *to, const struct arg *table)
 {
     for (; table->name; table++) {
+        char text[512];
         if (!table->help)
             continue;
         int n = print_name(to, table);
         if (n >= HELP_COLUMN - 1)
             n = fprintf(to, "\n") - 1;
-        fprintf(to, "%*s%s\n", HELP_COLUMN - n, "", table->help);
+        fprintf(to, "%*s", HELP_COLUMN - n, "");
+        describe(table, text, sizeof(text));
+        print_wrapped(to, text);
     }
 }
 

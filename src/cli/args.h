@@ -13,6 +13,7 @@ enum arg_kind {
     ARG_SECONDS, /* int64_t in min..max: "90", "90s", "5m", "2h" or "30d" */
     ARG_TEXT,    /* const char * */
     ARG_CHOICE,  /* const char *: one of `words` */
+    ARG_LIST,    /* const char *: texts with commas between them, each one of `words` if any */
     ARG_WORD,    /* const char *, NULL before: the one argument without a name */
 };
 
@@ -22,7 +23,7 @@ struct arg {
     void *into; /* keeps what it holds when the option is not given */
     int64_t min;
     int64_t max;
-    const char *const *words; /* ARG_CHOICE: closed by NULL */
+    const char *const *words; /* ARG_CHOICE, ARG_LIST: closed by NULL */
     char letter;              /* 'o': "-o" is the same option; 0 = there is none */
     const char *value;        /* for help: what is put for the value, "N" */
     const char *help; /* for help: one line. NULL where the verb's usage is written by hand */
@@ -39,7 +40,7 @@ bool args_parse(int argc, char **argv, const struct arg *table);
 /* The same for options that stand in several tables; `tables` is closed by NULL. */
 bool args_parse_all(int argc, char **argv, const struct arg *const *tables);
 
-/* Prints what a table's rows say about themselves, aligned. */
+/* Prints what a table's rows say about themselves, aligned, with the words or units they take. */
 void args_print_help(FILE *to, const struct arg *table);
 
 /* Prints "muster VERB: ..." and where to read more; always false, to be returned. */

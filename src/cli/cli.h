@@ -19,8 +19,13 @@ struct command {
     const char *synopsis; /* what follows the verb: "SERVER [OPTIONS]" */
     const char *about;    /* lines, each with its newline */
     const struct arg *options;
-    const char *example; /* lines of commands, each with its newline, without the indent */
+    const struct arg *shared; /* more of them; NULL = none */
+    const char *operation;    /* of the HTTP API: its arguments are options too; NULL = none */
+    const char *example;      /* lines of commands, each with its newline, without the indent */
 };
+
+/* Every verb, in the order of the help; closed by one without a name. */
+extern const struct command commands[];
 
 /* Finds the verb, answers --help and --version, suggests the nearest verb for a wrong word. */
 int cli_main(int argc, char **argv);
@@ -35,6 +40,16 @@ int dump_run(int argc, char **argv);
 int sim_run(int argc, char **argv);
 int dev_run(int argc, char **argv);
 int cert_dev_run(int argc, char **argv);
+int openapi_run(int argc, char **argv);
+int status_run(int argc, char **argv);
+int list_run(int argc, char **argv);
+int inspect_run(int argc, char **argv);
+int why_run(int argc, char **argv);
+int drain_run(int argc, char **argv);
+int undrain_run(int argc, char **argv);
+int end_run(int argc, char **argv);
+int events_run(int argc, char **argv);
+int token_run(int argc, char **argv);
 int config_check_run(int argc, char **argv);
 int config_show_run(int argc, char **argv);
 int config_keys_run(int argc, char **argv);
@@ -60,6 +75,12 @@ extern const struct arg config_show_options[];
 extern const struct arg config_keys_options[];
 
 /* Options, where help is made of them. */
+extern const struct arg list_options[];
+extern const struct arg why_options[];
+extern const struct arg drain_options[];
+extern const struct arg events_options[];
+extern const struct arg cert_dev_options[];
+extern const struct arg openapi_options[];
 extern const struct arg cert_dev_options[];
 extern const struct arg bench_allocate_options[];
 extern const struct arg bench_single_options[];

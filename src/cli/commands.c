@@ -1,5 +1,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "cli/help.h"
+#include "cli/remote.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +9,7 @@
 
 const char *cli_program = "muster";
 
-static const struct command commands[] = {
+const struct command commands[] = {
     {.name = "serve",
      .group = GROUP_RUN,
      .run = serve_run,
@@ -23,11 +25,211 @@ static const struct command commands[] = {
      .run = game_server_run,
      .summary = "be a game server, well-behaved or not",
      .usage = game_server_usage},
+    {.name = "status",
+     .group = GROUP_LOOK,
+     .run = status_run,
+     .summary = "everything at a glance: regions, allocations, the last refusals",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "How Muster is: its store, the servers of each region, how allocations went in the last\n"
+         "minute, and whom it refused lately. -o wide shows more regions and refusals.\n",
+     .shared = remote_list_options,
+     .operation = "get_status",
+     .example = "muster status --watch\n"},
+    {.name = "servers",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "game servers, with their load and why one is passed over",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists game servers.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_servers",
+     .example = "muster servers --region EU --status available -o wide\n"},
+    {.name = "server",
+     .group = GROUP_LOOK,
+     .run = inspect_run,
+     .summary = "one game server and the matches it holds",
+     .synopsis = "SERVER [OPTIONS]",
+     .about = "Shows every field of one game server, and the matches it holds now.\n",
+     .shared = remote_list_options,
+     .operation = "get_server",
+     .example = "muster server 3\n"},
+    {.name = "sessions",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "matches, running and lately ended",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists matches.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_sessions",
+     .example = "muster sessions --server 3 --state open\n"},
+    {.name = "session",
+     .group = GROUP_LOOK,
+     .run = inspect_run,
+     .summary = "one match",
+     .synopsis = "SESSION [OPTIONS]",
+     .about = "Shows every field of one match.\n",
+     .shared = remote_list_options,
+     .operation = "get_session",
+     .example = "muster session 12 -o json\n"},
+    {.name = "tickets",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "requests for a match, with their answers",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists requests to be placed, open and answered.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_tickets",
+     .example = "muster tickets --state failed\n"},
+    {.name = "ticket",
+     .group = GROUP_LOOK,
+     .run = inspect_run,
+     .summary = "one request, now or when it is answered",
+     .synopsis = "TICKET [OPTIONS]",
+     .about = "Shows every field of one request.\n",
+     .shared = remote_list_options,
+     .operation = "get_ticket",
+     .example = "muster ticket 7 --wait 30\n"},
+    {.name = "why",
+     .group = GROUP_LOOK,
+     .run = why_run,
+     .summary = "why a request ended as it did",
+     .synopsis = "TICKET | --lobby N [OPTIONS]",
+     .about =
+         "Says in a sentence how a request came to its answer; then which servers were asked, how\n"
+         "they looked at that moment, and how many others were passed over for which reason.\n",
+     .options = why_options,
+     .shared = remote_list_options,
+     .operation = "why_ticket",
+     .example = "muster why 7\nmuster why --lobby 4711\n"},
+    {.name = "fleets",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "fleets and how many servers each has",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists fleets.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_fleets",
+     .example = "muster fleets\n"},
+    {.name = "regions",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "regions and how loaded each is",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists regions.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_regions",
+     .example = "muster regions --watch\n"},
+    {.name = "events",
+     .group = GROUP_LOOK,
+     .run = events_run,
+     .summary = "changes as they happen",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Prints a line for each change from now on. When the connection is lost it is made "
+         "again,\n"
+         "and goes on after the last line. Notes (the log in short) and load (every second) are\n"
+         "shown when --kinds names them.\n",
+     .options = events_options,
+     .operation = "stream_events",
+     .example = "muster events --kinds ticket,server\n"},
+    {.name = "audit",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "what operators did, newest first",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists what was changed, by whom, from where.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_audit",
+     .example = "muster audit --limit 20\n"},
     {.name = "allocate",
      .group = GROUP_CHANGE,
      .run = allocate_run,
      .summary = "ask for a match, as a chat server would",
      .usage = allocate_usage},
+    {.name = "drain",
+     .group = GROUP_CHANGE,
+     .run = drain_run,
+     .summary = "give a server no new match, and wait until it holds none",
+     .synopsis = "SERVER [OPTIONS]",
+     .about = "The server's matches go on to their end; what is left is shown until there is none. "
+              "Ctrl-c\n"
+              "ends only the waiting.\n",
+     .options = drain_options,
+     .shared = remote_output_options,
+     .operation = "drain_server",
+     .example = "muster drain 3 --timeout 20m\n"},
+    {.name = "undrain",
+     .group = GROUP_CHANGE,
+     .run = undrain_run,
+     .summary = "give a server matches again",
+     .synopsis = "SERVER [OPTIONS]",
+     .about = "Takes back an operator's drain; one that the server itself asked for stays.\n",
+     .shared = remote_output_options,
+     .operation = "undrain_server",
+     .example = "muster undrain 3\n"},
+    {.name = "end",
+     .group = GROUP_CHANGE,
+     .run = end_run,
+     .summary = "end a match",
+     .synopsis = "SESSION [OPTIONS]",
+     .about = "Its server is told to let go of it, its chat server that it has ended.\n",
+     .shared = remote_output_options,
+     .operation = "end_session",
+     .example = "muster end 12\n"},
+    {.name = "token enrol",
+     .group = GROUP_CHANGE,
+     .run = token_run,
+     .summary = "make a token that game servers or chat servers are let in with",
+     .synopsis = "--role server|chat --fleet F [OPTIONS]",
+     .about = "Prints the new token on standard output. Muster keeps only its hash.\n",
+     .shared = remote_output_options,
+     .operation = "enrol",
+     .example = "muster token enrol --role server --fleet arena --regions EU,USE --expires 30d\n"},
+    {.name = "token list",
+     .group = GROUP_CHANGE,
+     .run = list_run,
+     .summary = "the tokens that were made so, without the tokens themselves",
+     .synopsis = "[OPTIONS]",
+     .about = "Lists enrolment tokens; those of the configuration file are not among them.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_tokens",
+     .example = "muster token list\n"},
+    {.name = "token revoke",
+     .group = GROUP_CHANGE,
+     .run = token_run,
+     .summary = "end a token; whoever is connected with it is cut off",
+     .synopsis = "TOKEN [OPTIONS]",
+     .about = "TOKEN is its number in 'muster token list'.\n",
+     .shared = remote_output_options,
+     .operation = "revoke_token",
+     .example = "muster token revoke 2\n"},
+    {.name = "token rotate",
+     .group = GROUP_CHANGE,
+     .run = token_run,
+     .summary = "replace a token by a new one; the old works a while longer",
+     .synopsis = "TOKEN [OPTIONS]",
+     .about = "TOKEN is its number in 'muster token list'. Prints the new token.\n",
+     .shared = remote_output_options,
+     .operation = "rotate_token",
+     .example = "muster token rotate 2 --grace 1h\n"},
+    {.name = "token issue",
+     .group = GROUP_CHANGE,
+     .run = token_run,
+     .summary = "make an access token for this API",
+     .synopsis = "--account A --scopes S [OPTIONS]",
+     .about =
+         "Prints the new token on standard output. It cannot be taken back before it expires.\n",
+     .shared = remote_output_options,
+     .operation = "issue_access_token",
+     .example = "muster token issue --account dashboard --scopes muster_read --expires 12h\n"},
     {.name = "config check",
      .group = GROUP_TOOLS,
      .run = config_check_run,
@@ -54,6 +256,14 @@ static const struct command commands[] = {
      .about =
          "A Markdown table: key, default, values, whether a reload (SIGHUP) takes it, meaning.\n",
      .options = config_keys_options},
+    {.name = "openapi",
+     .group = GROUP_TOOLS,
+     .run = openapi_run,
+     .summary = "describe the HTTP API",
+     .synopsis = "[OPTIONS]",
+     .about = "Prints what GET /openapi.json answers, without a running Muster.\n",
+     .options = openapi_options,
+     .example = "muster openapi > openapi.json\n"},
     {.name = "dump",
      .group = GROUP_TOOLS,
      .run = dump_run,
@@ -147,90 +357,22 @@ static const struct command commands[] = {
      .synopsis = "[OPTIONS]",
      .about = "What 'make bench' runs; about four minutes. Writes RESULTS.md and results.svg.\n",
      .options = bench_all_options},
+    {0},
 };
-
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-static const char *const group_titles[COMMAND_GROUPS] = {
-    [GROUP_RUN] = "Run",
-    [GROUP_LOOK] = "Look",
-    [GROUP_CHANGE] = "Change",
-    [GROUP_TOOLS] = "Tools",
-};
-
-static void print_group(FILE *to, enum command_group group)
-{
-    bool titled = false;
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (commands[i].group != group)
-            continue;
-        if (!titled)
-            fprintf(to, "\n%s\n", group_titles[group]);
-        titled = true;
-        fprintf(to, "  %-14s %s\n", commands[i].name, commands[i].summary);
-    }
-}
-
-static void print_help(FILE *to)
-{
-    fprintf(to, "Usage: muster VERB [OPTIONS]\n\n"
-                "Muster gets players onto the right game server.\n");
-    for (int g = 0; g < COMMAND_GROUPS; g++)
-        print_group(to, (enum command_group)g);
-    fprintf(to, "\n'muster VERB --help' says more about one of them.\n");
-}
-
-/* The second word of a verb of the family `word` ("enrol" of "token enrol"), or NULL. */
-static const char *of_family(const struct command *c, const char *word)
-{
-    size_t n = strlen(word);
-    return strncmp(c->name, word, n) == 0 && c->name[n] == ' ' ? c->name + n + 1 : NULL;
-}
 
 static bool is_family(const char *word)
 {
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (of_family(&commands[i], word))
-            return true;
-    }
-    return false;
-}
-
-static void print_family(FILE *to, const char *word)
-{
-    fprintf(to, "Usage: muster %s VERB [OPTIONS]\n\n", word);
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (of_family(&commands[i], word))
-            fprintf(to, "  %-14s %s\n", commands[i].name, commands[i].summary);
-    }
-    fprintf(to, "\n'muster %s VERB --help' says more about one of them.\n", word);
-}
-
-/* Prints one verb's help as it is described by its row. */
-static void print_usage(FILE *to, const struct command *c)
-{
-    if (c->usage) {
-        fputs(c->usage, to);
-        return;
-    }
-    fprintf(to, "Usage: muster %s %s\n\n%s\n", c->name, c->synopsis, c->about);
-    args_print_help(to, c->options);
-    if (c->example) {
-        fprintf(to, "\nExample:\n");
-        for (const char *at = c->example; *at;) {
-            size_t n = strcspn(at, "\n");
-            fprintf(to, "  %.*s\n", (int)n, at);
-            at += n + (at[n] == '\n' ? 1 : 0);
-        }
-    }
-    fprintf(to, "\nExit: 0 done, 1 refused, 2 wrong usage, 3 Muster cannot be reached.\n");
+    const struct command *c = commands;
+    while (c->name && !help_of_family(c, word))
+        c++;
+    return c->name != NULL;
 }
 
 static int unknown_verb(const char *word)
 {
     struct suggestion near = suggest_for(word);
-    for (size_t i = 0; i < COMMANDS; i++)
-        suggest_offer(&near, commands[i].name);
+    for (const struct command *c = commands; c->name; c++)
+        suggest_offer(&near, c->name);
     fprintf(stderr, "muster: there is no verb '%s'.", word);
     if (near.best)
         fprintf(stderr, " Did you mean '%.*s'?", (int)strcspn(near.best, " "), near.best);
@@ -241,8 +383,8 @@ static int unknown_verb(const char *word)
 static int unknown_in_family(const char *family, const char *word)
 {
     struct suggestion near = suggest_for(word);
-    for (size_t i = 0; i < COMMANDS; i++) {
-        const char *second = of_family(&commands[i], family);
+    for (const struct command *c = commands; c->name; c++) {
+        const char *second = help_of_family(c, family);
         if (second)
             suggest_offer(&near, second);
     }
@@ -271,7 +413,7 @@ static bool wants_help(int argc, char **argv)
 static int run(const struct command *c, int argc, char **argv)
 {
     if (wants_help(argc, argv)) {
-        print_usage(stdout, c);
+        help_verb(stdout, c);
         return EXIT_DONE;
     }
     argv[0] = (char *)c->name;
@@ -282,15 +424,42 @@ static int run(const struct command *c, int argc, char **argv)
 static int run_in_family(int argc, char **argv)
 {
     if (argc < 2 || is_help(argv[1])) {
-        print_family(argc < 2 ? stderr : stdout, argv[0]);
+        help_family(argc < 2 ? stderr : stdout, argv[0]);
         return argc < 2 ? EXIT_USAGE : EXIT_DONE;
     }
-    for (size_t i = 0; i < COMMANDS; i++) {
-        const char *second = of_family(&commands[i], argv[0]);
+    for (const struct command *c = commands; c->name; c++) {
+        const char *second = help_of_family(c, argv[0]);
         if (second && strcmp(second, argv[1]) == 0)
-            return run(&commands[i], argc - 1, argv + 1);
+            return run(c, argc - 1, argv + 1);
     }
     return unknown_in_family(argv[0], argv[1]);
+}
+
+/* argv[0] is the first word of the verb. */
+static int run_verb(int argc, char **argv)
+{
+    for (const struct command *c = commands; c->name; c++) {
+        if (strcmp(argv[0], c->name) == 0)
+            return run(c, argc, argv);
+    }
+    return is_family(argv[0]) ? run_in_family(argc, argv) : unknown_verb(argv[0]);
+}
+
+/* `muster help`, `muster help drain`, `muster help token enrol`, `muster help --markdown` */
+static int run_help(int argc, char **argv)
+{
+    static char option[] = "--help";
+    if (argc < 2 || is_help(argv[1])) {
+        help_all(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--markdown") == 0) {
+        help_markdown(stdout);
+        return EXIT_DONE;
+    }
+    bool two = argc > 2 && is_family(argv[1]);
+    char *asked[] = {argv[1], two ? argv[2] : option, option, NULL};
+    return run_verb(two ? 3 : 2, asked);
 }
 
 int cli_main(int argc, char **argv)
@@ -298,23 +467,14 @@ int cli_main(int argc, char **argv)
     if (argc > 0)
         cli_program = argv[0];
     if (argc < 2) {
-        print_help(stderr);
+        help_all(stderr);
         return EXIT_USAGE;
     }
-    const char *word = argv[1];
-    if (is_help(word) || strcmp(word, "help") == 0) {
-        print_help(stdout);
-        return EXIT_DONE;
-    }
-    if (strcmp(word, "--version") == 0) {
+    if (is_help(argv[1]) || strcmp(argv[1], "help") == 0)
+        return run_help(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0) {
         printf("muster %s\n", MUSTER_VERSION);
         return EXIT_DONE;
     }
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(word, commands[i].name) == 0)
-            return run(&commands[i], argc - 1, argv + 1);
-    }
-    if (is_family(word))
-        return run_in_family(argc - 1, argv + 1);
-    return unknown_verb(word);
+    return run_verb(argc - 1, argv + 1);
 }

@@ -24,28 +24,30 @@ bool when_parse(struct str text, int64_t *ret_wall_ms)
     return true;
 }
 
-/* The largest unit that is at least one. */
-static int64_t in_units(int64_t seconds, const char **ret_unit)
+/* The largest unit that is at least one, and how many. The past is cut: "1 m ago" is true for a
+ * minute. What is to come is rounded: thirty days are "in 30 d" a second later too. */
+static int64_t in_units(int64_t seconds, bool round, const char **ret_unit)
 {
     static const struct {
         int64_t seconds;
         const char *unit;
-    } units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}};
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (seconds >= units[i].seconds) {
-            *ret_unit = units[i].unit;
-            return seconds / units[i].seconds;
-        }
+    } units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
+    size_t i = 0;
+    for (; i < 3; i++) {
+        int64_t lower = round ? units[i + 1].seconds : 1;
+        if ((seconds + lower / 2) / lower * lower >= units[i].seconds)
+            break;
     }
-    *ret_unit = "s";
-    return seconds;
+    *ret_unit = units[i].unit;
+    return (seconds + (round ? units[i].seconds / 2 : 0)) / units[i].seconds;
 }
 
 const char *when_ago(int64_t wall_ms, int64_t now_ms, char dst[WHEN_MAX])
 {
     const char *unit;
     int64_t ago_ms = now_ms - wall_ms;
-    int64_t n = in_units((ago_ms < 0 ? -ago_ms : ago_ms) / 1000, &unit);
+    int64_t n = ago_ms < 0 ? in_units((500 - ago_ms) / 1000, true, &unit)
+                           : in_units(ago_ms / 1000, false, &unit);
     if (n == 0)
         snprintf(dst, WHEN_MAX, "now");
     else

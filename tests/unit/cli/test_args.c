@@ -16,6 +16,7 @@ struct got {
     int64_t number;
     int64_t seconds;
     const char *choice;
+    const char *list;
     const char *text;
     const char *word;
     bool flag;
@@ -43,6 +44,7 @@ static bool parse(struct got *got, const char *const *words)
          .value = "FORMAT",
          .help = "how"},
         {.name = "--expires", .kind = ARG_SECONDS, .into = &got->seconds, .min = 1, .max = 8640000},
+        {.name = "--list", .kind = ARG_LIST, .into = &got->list, .words = formats},
         {.name = "--quick", .kind = ARG_FLAG, .into = &got->quick, .letter = 'q'},
         {0},
     };
@@ -94,6 +96,8 @@ static void test_letters(void **state)
     assert_string_equal(got.choice, "json");
     assert_true(parse(&got, (const char *const[]){"--output=table", NULL}));
     assert_string_equal(got.choice, "table");
+    assert_true(parse(&got, (const char *const[]){"--list", "wide,json", NULL}));
+    assert_string_equal(got.list, "wide,json");
 }
 
 static void test_seconds_with_units(void **state)
@@ -115,6 +119,7 @@ static void test_help_of_a_row(void **state)
     (void)state;
     static const char *const words[] = {"a", NULL};
     const char *choice = NULL;
+    int64_t seconds = 0;
     const struct arg table[] = {
         {.name = "--output",
          .kind = ARG_CHOICE,
@@ -125,6 +130,18 @@ static void test_help_of_a_row(void **state)
          .help = "how to print"},
         {.name = "--hidden", .kind = ARG_TEXT, .into = &choice},
         {.name = "--x", .kind = ARG_TEXT, .into = &choice, .value = "Y", .help = "a line"},
+        {.name = "--grace",
+         .kind = ARG_SECONDS,
+         .into = &seconds,
+         .max = 9,
+         .value = "TIME",
+         .help = "for how long"},
+        {.name = "--with-a-long-name",
+         .kind = ARG_TEXT,
+         .into = &choice,
+         .value = "VALUE",
+         .help = "many words that do not fit into one line of the help, so that it goes on in the "
+                 "next"},
         {0},
     };
     char *text = NULL;
@@ -132,8 +149,13 @@ static void test_help_of_a_row(void **state)
     FILE *to = open_memstream(&text, &len);
     args_print_help(to, table);
     fclose(to);
-    assert_string_equal(text, "  -o, --output FORMAT   how to print\n"
-                              "  --x Y                 a line\n");
+    assert_string_equal(text, "  -o, --output FORMAT   how to print: a\n"
+                              "  --x Y                 a line\n"
+                              "  --grace TIME          for how long; or 5m, 2h, 30d\n"
+                              "  --with-a-long-name VALUE\n"
+                              "                        many words that do not fit into one line of "
+                              "the help, so that it\n"
+                              "                        goes on in the next\n");
     free(text);
 }
 
@@ -159,6 +181,8 @@ static void test_refusals(void **state)
         {"-o"},
         {"-o", "jsn"},
         {"-o", "tables"},
+        {"--list", "wide,jsn"},
+        {"--list", "wide;json"},
         {"--expires", "0"},
         {"--expires", "5w"},
         {"--expires", "5mm"},

@@ -46,10 +46,21 @@ static void test_times_for_people(void **state)
     static const struct {
         int64_t ago_ms;
         const char *text;
-    } rows[] = {{0, "now"},           {999, "now"},          {-999, "now"},
-                {1000, "1 s ago"},    {59999, "59 s ago"},   {60000, "1 m ago"},
-                {-25000, "in 25 s"},  {3599000, "59 m ago"}, {3600000, "1 h ago"},
-                {86400000, "1 d ago"}};
+    } rows[] = {{0, "now"},
+                {999, "now"},
+                {-499, "now"},
+                {1000, "1 s ago"},
+                {59999, "59 s ago"},
+                {60000, "1 m ago"},
+                {-25000, "in 25 s"},
+                {3599000, "59 m ago"},
+                {3600000, "1 h ago"},
+                {86400000, "1 d ago"},
+                {-2591999000, "in 30 d"},
+                {-3599900, "in 1 h"},
+                {-5340000, "in 1 h"},
+                {-43200000, "in 12 h"},
+                {119999, "1 m ago"}};
     char text[WHEN_MAX];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_string_equal(when_ago(NOW_MS - rows[i].ago_ms, NOW_MS, text), rows[i].text);

@@ -1,0 +1,305 @@
+#include "cli/list.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS_PRINTED_AT_ONCE = 10000, CURSOR_MAX = 128, LIMIT_MAX = 1000000000 };
+
+static const struct show_column server_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"REGION", "region", SHOW_TEXT, false},
+    {"ADDRESS", "ip", SHOW_TEXT, false},
+    {"PORT", "port", SHOW_NUMBER, false},
+    {"STATUS", "status", SHOW_STATE, false},
+    {"LOAD", "load", SHOW_NUMBER, false},
+    {"MAX", "max_sessions", SHOW_NUMBER, false},
+    {"CPU", "cpu_percent", SHOW_PERCENT, false},
+    {"MEMORY", "memory_percent", SHOW_PERCENT, false},
+    {"PASSED OVER", "passed_over", SHOW_TEXT, false},
+    {"HEARD", "heard_at", SHOW_AGO, false},
+    {"CONNECTED", "connected", SHOW_TEXT, true},
+    {"OPEN", "open", SHOW_NUMBER, true},
+    {"REPORTED", "reported", SHOW_NUMBER, true},
+    {"UNKNOWN", "unknown_matches", SHOW_NUMBER, true},
+    {"SCORE", "score", SHOW_NUMBER, true},
+    {"ROUND TRIP", "round_trip_us", SHOW_MS, true},
+    {"DRAINING BY", "draining_by", SHOW_TEXT, true},
+    {"REGISTERED", "registered_at", SHOW_AGO, true},
+    {0},
+};
+
+static const struct show_column session_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"TICKET", "ticket", SHOW_NUMBER, false},
+    {"SERVER", "server", SHOW_NUMBER, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"CHAT SERVER", "chat_server", SHOW_TEXT, false},
+    {"LOBBY", "lobby", SHOW_NUMBER, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"READY", "ready", SHOW_TEXT, false},
+    {"PLAYERS", "player_count", SHOW_NUMBER, false},
+    {"OPENED", "opened_at", SHOW_AGO, false},
+    {"ENDED BY", "end_reason", SHOW_TEXT, false},
+    {"SEATED", "seated", SHOW_NUMBER, true},
+    {"TYPE", "game_type", SHOW_NUMBER, true},
+    {"MODE", "game_mode", SHOW_NUMBER, true},
+    {"CREATED", "created_at", SHOW_AGO, true},
+    {"DEADLINE", "deadline_at", SHOW_AGO, true},
+    {0},
+};
+
+static const struct show_column ticket_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"CHAT SERVER", "chat_server", SHOW_TEXT, false},
+    {"LOBBY", "lobby", SHOW_NUMBER, false},
+    {"REGIONS", "regions", SHOW_TEXT, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"SERVER", "server", SHOW_NUMBER, false},
+    {"TRIES", "tries", SHOW_NUMBER, false},
+    {"OPENED", "opened_at", SHOW_AGO, false},
+    {"REFUSED BECAUSE", "error.message", SHOW_TEXT, false},
+    {"SESSION", "session", SHOW_NUMBER, true},
+    {"TYPE", "game_type", SHOW_NUMBER, true},
+    {"MODE", "game_mode", SHOW_NUMBER, true},
+    {"PLAYERS", "player_count", SHOW_NUMBER, true},
+    {"RATING", "average_rating", SHOW_NUMBER, true},
+    {"ANSWERED", "answered_at", SHOW_AGO, true},
+    {"DEADLINE", "deadline_at", SHOW_AGO, true},
+    {0},
+};
+
+static const struct show_column fleet_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"NAME", "name", SHOW_TEXT, false},
+    {"PROVIDER", "provider", SHOW_TEXT, false},
+    {"CONFIGURED", "configured", SHOW_TEXT, false},
+    {"AVAILABLE", "servers.available", SHOW_NUMBER, false},
+    {"FULL", "servers.full", SHOW_NUMBER, false},
+    {"DRAINING", "servers.draining", SHOW_NUMBER, false},
+    {"OFFLINE", "servers.offline", SHOW_NUMBER, false},
+    {"USED", "slots.used", SHOW_NUMBER, false},
+    {"SLOTS", "slots.total", SHOW_NUMBER, false},
+    {"SESSIONS", "sessions", SHOW_NUMBER, false},
+    {"READY REQUIRED", "ready_required", SHOW_TEXT, true},
+    {0},
+};
+
+static const struct show_column region_columns[] = {
+    {"CODE", "code", SHOW_NUMBER, false},
+    {"NAME", "name", SHOW_TEXT, false},
+    {"AVAILABLE", "servers.available", SHOW_NUMBER, false},
+    {"FULL", "servers.full", SHOW_NUMBER, false},
+    {"DRAINING", "servers.draining", SHOW_NUMBER, false},
+    {"OFFLINE", "servers.offline", SHOW_NUMBER, false},
+    {"USED", "slots.used", SHOW_NUMBER, false},
+    {"SLOTS", "slots.total", SHOW_NUMBER, false},
+    {"SESSIONS", "sessions", SHOW_NUMBER, false},
+    {"LOAD", "load_mean", SHOW_NUMBER, false},
+    {"SPREAD", "load_spread", SHOW_NUMBER, true},
+    {"LATITUDE", "latitude", SHOW_NUMBER, true},
+    {"LONGITUDE", "longitude", SHOW_NUMBER, true},
+    {0},
+};
+
+static const struct show_column audit_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"AT", "at", SHOW_TEXT, false},
+    {"WHO", "who", SHOW_TEXT, false},
+    {"FROM", "address", SHOW_TEXT, false},
+    {"ACTION", "action", SHOW_TEXT, false},
+    {"TARGET", "target.kind", SHOW_TEXT, false},
+    {"NUMBER", "target.id", SHOW_NUMBER, false},
+    {"DETAIL", "detail", SHOW_TEXT, false},
+    {0},
+};
+
+static const struct show_column token_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"NAME", "name", SHOW_TEXT, false},
+    {"ROLE", "role", SHOW_TEXT, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"REGIONS", "regions", SHOW_TEXT, false},
+    {"CONNECTIONS", "connections", SHOW_NUMBER, false},
+    {"CREATED", "created_at", SHOW_AGO, false},
+    {"EXPIRES", "expires_at", SHOW_AGO, false},
+    {"REVOKED", "revoked_at", SHOW_AGO, false},
+    {"GENERATION", "generation", SHOW_NUMBER, true},
+    {"PREVIOUS UNTIL", "previous_until", SHOW_AGO, true},
+    {0},
+};
+
+static const struct list {
+    const char *verb;
+    const char *operation;
+    const struct show_column *columns;
+} lists[] = {
+    {"servers", "list_servers", server_columns},  {"sessions", "list_sessions", session_columns},
+    {"tickets", "list_tickets", ticket_columns},  {"fleets", "list_fleets", fleet_columns},
+    {"regions", "list_regions", region_columns},  {"audit", "list_audit", audit_columns},
+    {"token list", "list_tokens", token_columns},
+};
+
+static const struct list *find(const char *verb)
+{
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (strcmp(lists[i].verb, verb) == 0)
+            return &lists[i];
+    }
+    return NULL;
+}
+
+const struct show_column *list_columns(const char *verb)
+{
+    const struct list *list = find(verb);
+    return list ? list->columns : NULL;
+}
+
+/* ── pages ─────────────────────────────────────────────────────────────────────────────────── */
+
+/* The items of one page, as they are wanted. */
+struct printer {
+    struct remote *r;
+    const struct show_column *columns;
+    struct table table;
+    enum output output;
+    const struct list_choice *choice;
+    size_t n;
+};
+
+static void print_item(struct printer *p, const struct json *item, int64_t now_ms)
+{
+    if (p->output != OUTPUT_JSON) {
+        show_row(&p->table, p->columns, p->output == OUTPUT_WIDE, item, now_ms);
+        return;
+    }
+    term_put(&p->r->out, p->n == 0 ? "[\n" : ",\n");
+    show_json(&p->r->out, item);
+}
+
+static bool is_enough(const struct printer *p)
+{
+    return p->choice->limit && p->n >= (size_t)p->choice->limit;
+}
+
+/* A page may hold more than is wanted. */
+static void print_page(struct printer *p, const struct json *items)
+{
+    int64_t now_ms = clock_wall_ms();
+    for (size_t i = 0; i < json_length(items); i++) {
+        const struct json *item = json_item(items, i);
+        if (is_enough(p))
+            return;
+        if (p->choice->keep && !p->choice->keep(item))
+            continue;
+        print_item(p, item, now_ms);
+        p->n++;
+    }
+    if (table_rows(&p->table) >= ROWS_PRINTED_AT_ONCE)
+        table_print(&p->table, &p->r->term, &p->r->out);
+    remote_spill(p->r);
+}
+
+static void print_end(struct printer *p)
+{
+    if (p->output == OUTPUT_JSON)
+        term_put(&p->r->out, p->n == 0 ? "[]\n" : "\n]\n");
+    else
+        table_print(&p->table, &p->r->term, &p->r->out);
+}
+
+static int64_t page_max(const struct operation *o)
+{
+    for (const struct field *f = o->fields; f->name; f++) {
+        if (strcmp(f->name, "limit") == 0)
+            return f->max;
+    }
+    return 0;
+}
+
+static void ask_page(struct ask *a, const struct printer *p, const char *cursor)
+{
+    int64_t max = page_max(a->operation);
+    int64_t left = p->choice->limit - (int64_t)p->n;
+    if (max > 0)
+        ask_set_number(a, "limit", p->choice->limit && left < max ? left : max);
+    if (ask_has(a, "cursor"))
+        ask_set(a, "cursor", *cursor ? cursor : NULL);
+}
+
+static int print_pages(struct printer *p, struct ask *a)
+{
+    char cursor[CURSOR_MAX] = "";
+    do {
+        ask_page(a, p, cursor);
+        int code = remote_ask(p->r, a);
+        if (code != EXIT_DONE)
+            return code;
+        print_page(p, json_member(p->r->answer.json, "items"));
+        (void)str_copy(cursor, sizeof(cursor),
+                       json_get_text(json_member(p->r->answer.json, "next")));
+    } while (*cursor && ask_has(a, "cursor") && !is_enough(p));
+    return EXIT_DONE;
+}
+
+int list_draw(struct remote *r, struct ask *a, const struct show_column *columns,
+              const struct list_choice *choice, size_t *ret_n)
+{
+    struct printer p = {.r = r, .columns = columns, .output = remote_output(), .choice = choice};
+    table_init(&p.table);
+    show_columns(&p.table, columns, p.output == OUTPUT_WIDE);
+    int code = print_pages(&p, a);
+    if (code == EXIT_DONE)
+        print_end(&p);
+    table_done(&p.table);
+    *ret_n = p.n;
+    return code;
+}
+
+/* ── the verbs ─────────────────────────────────────────────────────────────────────────────── */
+
+static struct list_choice chosen;
+
+const struct arg list_options[] = {
+    {.name = "--limit",
+     .kind = ARG_NUMBER,
+     .into = &chosen.limit,
+     .min = 1,
+     .max = LIMIT_MAX,
+     .value = "N",
+     .help = "at most N of them (all)"},
+    {0},
+};
+
+struct drawing {
+    struct ask ask;
+    const struct show_column *columns;
+};
+
+static int draw(struct remote *r, void *user)
+{
+    struct drawing *d = user;
+    size_t n;
+    return list_draw(r, &d->ask, d->columns, &chosen, &n);
+}
+
+int list_run(int argc, char **argv)
+{
+    struct remote r;
+    struct drawing d;
+    const struct list *list = find(argv[0]);
+    assert(list);
+    d.columns = list->columns;
+    ask_init(&d.ask, list->operation, NULL);
+    int code = remote_open(&r, argc, argv, &d.ask, list_options, remote_list_options, false);
+    if (code != EXIT_DONE)
+        return code;
+    code = remote_show(&r, draw, &d);
+    remote_close(&r);
+    return code;
+}

@@ -1,0 +1,260 @@
+#include "cli/remote.h"
+
+#include "base/clock.h"
+#include "cli/screen.h"
+#include "cli/stop.h"
+#include "cli/when.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WATCH_MS = 1000, STATUS_NO_TOKEN = 401, SPILL_BYTES = 256 * 1024 };
+
+static const char *const output_words[] = {"table", "wide", "json", NULL};
+
+/* One verb runs per process. */
+static struct {
+    const char *url;
+    const char *token;
+    const char *data;
+    const char *tls_ca;
+    const char *output;
+    bool no_color;
+    bool watch;
+} set = {.output = "table"};
+
+const struct arg remote_options[] = {
+    {.name = "--url",
+     .kind = ARG_TEXT,
+     .into = &set.url,
+     .value = "URL",
+     .help = "Muster's HTTP port (MUSTER_URL, or " CLIENT_URL ")"},
+    {.name = "--token",
+     .kind = ARG_TEXT,
+     .into = &set.token,
+     .value = "TOKEN",
+     .help = "access token (MUSTER_TOKEN, or admin.token of the data folder)"},
+    {.name = "--data",
+     .kind = ARG_TEXT,
+     .into = &set.data,
+     .value = "DIR",
+     .help = "that folder (./data, for a Muster on this machine)"},
+    {.name = "--tls-ca",
+     .kind = ARG_TEXT,
+     .into = &set.tls_ca,
+     .value = "FILE",
+     .help = "who signed the certificate of an https URL"},
+    {.name = "--no-color",
+     .kind = ARG_FLAG,
+     .into = &set.no_color,
+     .help = "no colours on a terminal either (NO_COLOR)"},
+    {0},
+};
+
+#define OUTPUT_ROW                                                                                 \
+    {                                                                                              \
+        .name = "--output", .kind = ARG_CHOICE, .into = &set.output, .words = output_words,        \
+        .letter = 'o', .value = "FORMAT", .help = "how to print"             \
+    }
+
+const struct arg remote_output_options[] = {OUTPUT_ROW, {0}};
+
+const struct arg remote_list_options[] = {
+    OUTPUT_ROW,
+    {.name = "--watch",
+     .kind = ARG_FLAG,
+     .into = &set.watch,
+     .letter = 'w',
+     .help = "again every second, until ctrl-c"},
+    {0},
+};
+
+enum output remote_output(void)
+{
+    for (int i = 0; output_words[i]; i++) {
+        if (strcmp(set.output, output_words[i]) == 0)
+            return (enum output)i;
+    }
+    return OUTPUT_TABLE;
+}
+
+static bool parse(int argc, char **argv, struct ask *a, const struct arg *own,
+                  const struct arg *shared)
+{
+    static const struct arg none[] = {{0}};
+    const struct arg *const tables[] = {a ? a->table : none, own ? own : none,
+                                        shared ? shared : none, remote_options, NULL};
+    return args_parse_all(argc, argv, tables) && (!a || ask_check(a, argv[0]));
+}
+
+int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const struct arg *own,
+                const struct arg *shared, bool stoppable)
+{
+    char why[CLIENT_WHY_MAX];
+    *r = (struct remote){.verb = argv[0], .stop_fd = -1};
+    if (!parse(argc, argv, a, own, shared))
+        return EXIT_USAGE;
+    term_look(&r->term, STDOUT_FILENO, set.no_color);
+    if (stoppable || set.watch)
+        r->stop_fd = stop_open();
+    const struct client_settings settings = {.url = set.url,
+                                             .token = set.token,
+                                             .data = set.data,
+                                             .tls_ca = set.tls_ca,
+                                             .stop_fd = r->stop_fd};
+    r->client = client_open(&settings, why);
+    if (!r->client) {
+        (void)args_refuse(r->verb, "%s", why);
+        remote_close(r);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+void remote_close(struct remote *r)
+{
+    client_close(r->client);
+    client_answer_done(&r->answer);
+    buf_done(&r->out);
+    if (r->stop_fd >= 0)
+        close(r->stop_fd);
+}
+
+void remote_complain(const struct remote *r)
+{
+    struct buf line = {0};
+    term_printf(&line, "muster %s: ", r->verb);
+    term_put_text(&line, str_of(r->answer.why));
+    if (r->answer.status == STATUS_NO_TOKEN)
+        term_printf(&line, " %s", client_token_hint(r->client));
+    term_put(&line, "\n");
+    (void)term_flush(&line, STDERR_FILENO);
+    buf_done(&line);
+}
+
+static int outcome(struct remote *r, enum client_result result)
+{
+    if (result == CLIENT_STOPPED)
+        return EXIT_STOPPED;
+    if (result != CLIENT_DONE && !r->quiet)
+        remote_complain(r);
+    return result == CLIENT_DONE      ? EXIT_DONE
+           : result == CLIENT_REFUSED ? EXIT_REFUSED
+                                      : EXIT_UNREACHABLE;
+}
+
+int remote_get(struct remote *r, const char *path, int timeout_s)
+{
+    return outcome(r, client_call(r->client, path, NULL, timeout_s, &r->answer));
+}
+
+int remote_ask(struct remote *r, const struct ask *a)
+{
+    struct buf path = {0};
+    struct buf body = {0};
+    bool changes = operation_changes(a->operation);
+    ask_put_path(a, &path);
+    buf_append(&path, "", 1);
+    if (changes)
+        ask_put_body(a, &body);
+    enum client_result result = client_call(r->client, (const char *)path.data,
+                                            changes ? &body : NULL, CLIENT_TIMEOUT_S, &r->answer);
+    buf_done(&path);
+    buf_done(&body);
+    return outcome(r, result);
+}
+
+bool remote_flush(struct remote *r)
+{
+    return term_flush(&r->out, STDOUT_FILENO);
+}
+
+void remote_spill(struct remote *r)
+{
+    if (!set.watch && r->out.len > SPILL_BYTES)
+        (void)remote_flush(r);
+}
+
+/* ── showing ───────────────────────────────────────────────────────────────────────────────── */
+
+/* What is watched, when, and what is wrong now. */
+static void put_title(struct remote *r, struct buf *frame, int code)
+{
+    char now[WHEN_MAX];
+    term_begin(frame, &r->term, STYLE_DIM);
+    term_printf(frame, "muster %s  %s  %s UTC  ctrl-c ends", r->verb, client_url(r->client),
+                when_clock(clock_wall_ms(), now));
+    term_end(frame, &r->term, STYLE_DIM);
+    term_put(frame, "\n");
+    if (code != EXIT_DONE)
+        term_put_styled(frame, &r->term, STYLE_BAD, str_of(r->answer.why));
+    term_put(frame, "\n");
+}
+
+/* True when it is time to stop. */
+static bool pause_until(struct remote *r, int64_t deadline_ms)
+{
+    return screen_wait(&r->stop_fd, 1, deadline_ms) == 0;
+}
+
+static int watch_screen(struct remote *r, int (*draw)(struct remote *r, void *user), void *user)
+{
+    struct buf frame = {0};
+    struct buf last = {0};
+    int code = draw(r, user);
+    if (code != EXIT_DONE)
+        return code;
+    r->quiet = true;
+    screen_open(STDOUT_FILENO);
+    int64_t next_ms = clock_monotonic_ms();
+    bool stop = false;
+    while (!stop && code != EXIT_STOPPED) {
+        if (code == EXIT_DONE) {
+            buf_clear(&last);
+            buf_append(&last, r->out.data, r->out.len);
+        }
+        buf_clear(&frame);
+        put_title(r, &frame, code);
+        buf_append(&frame, last.data, last.len);
+        screen_draw((struct str){(const char *)frame.data, frame.len});
+        next_ms += WATCH_MS;
+        stop = pause_until(r, next_ms);
+        buf_clear(&r->out);
+        if (!stop)
+            code = draw(r, user);
+    }
+    screen_close();
+    buf_done(&frame);
+    buf_done(&last);
+    return EXIT_DONE;
+}
+
+/* Blocks with a blank line between them. */
+static int watch_blocks(struct remote *r, int (*draw)(struct remote *r, void *user), void *user)
+{
+    int64_t next_ms = clock_monotonic_ms();
+    for (;;) {
+        int code = draw(r, user);
+        if (code != EXIT_DONE)
+            return code == EXIT_STOPPED ? EXIT_DONE : code;
+        if (!remote_flush(r))
+            return EXIT_DONE;
+        next_ms += WATCH_MS;
+        if (pause_until(r, next_ms))
+            return EXIT_DONE;
+        if (remote_output() != OUTPUT_JSON)
+            term_put(&r->out, "\n");
+    }
+}
+
+int remote_show(struct remote *r, int (*draw)(struct remote *r, void *user), void *user)
+{
+    if (set.watch && r->term.is_terminal)
+        return watch_screen(r, draw, user);
+    if (set.watch)
+        return watch_blocks(r, draw, user);
+    int code = draw(r, user);
+    (void)remote_flush(r);
+    return code;
+}

@@ -1,0 +1,60 @@
+/* Verbs that ask a running Muster over HTTP: the options all of them have, the exit code of each
+ * outcome, and showing something once or again and again. Embedded in the verb's run function.
+ *
+ * A verb collects what it shows in `out`; remote_show writes it. */
+#pragma once
+
+#include "cli/args.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/term.h"
+
+struct remote {
+    const char *verb;
+    struct client *client;
+    struct term term; /* standard output */
+    int stop_fd;      /* readable when we are asked to stop; -1 where nobody waits */
+    struct buf out;
+    struct client_answer answer; /* of the last question */
+    bool quiet;                  /* a failure is kept in answer.why and not printed */
+};
+
+/* --url and the like; the last table of every such verb. */
+extern const struct arg remote_options[];
+
+/* -o; and -w as well. */
+extern const struct arg remote_output_options[];
+extern const struct arg remote_list_options[];
+
+enum output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON };
+enum output remote_output(void);
+
+/* Reads argv with the tables of the question (a may be NULL), of the verb (own may be NULL) and the
+ * shared ones, then opens a client. With `stoppable`, SIGINT and SIGTERM end waiting instead of the
+ * process. Returns EXIT_DONE; otherwise a sentence has been printed and the verb returns it. */
+int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const struct arg *own,
+                const struct arg *shared, bool stoppable);
+void remote_close(struct remote *r);
+
+/* Asks; the answer's JSON is r->answer.json. Returns an exit code; unless EXIT_DONE a sentence has
+ * been printed (see quiet). EXIT_STOPPED when we were asked to stop. */
+enum { EXIT_STOPPED = -1 };
+int remote_ask(struct remote *r, const struct ask *a);
+
+/* The same for a path put together by hand and a time to wait. */
+int remote_get(struct remote *r, const char *path, int timeout_s);
+
+/* Prints "muster VERB: " and the client's last sentence on standard error. */
+void remote_complain(const struct remote *r);
+
+/* Writes r->out; false when nobody reads it any more. */
+bool remote_flush(struct remote *r);
+
+/* Writes it already now when it has become large and nothing is drawn over: lists may be long. */
+void remote_spill(struct remote *r);
+
+/* Calls draw, which fills r->out and returns an exit code, and writes what it drew. With --watch
+ * again every second: a terminal is drawn over, anything else gets one block after another. On a
+ * terminal a failure after the first time is shown and tried again. Returns the exit code. */
+int remote_show(struct remote *r, int (*draw)(struct remote *r, void *user), void *user);

@@ -1,0 +1,188 @@
+/* `muster status`. */
+#include "cli/status.h"
+
+#include "base/clock.h"
+#include "cli/list.h"
+#include "cli/when.h"
+
+#include <inttypes.h>
+
+enum { REFUSALS_SHOWN = 5, REFUSALS_WIDE = 20, DIGEST_SHOWN = 12 };
+
+static int64_t number(const struct json *object, const char *path)
+{
+    return json_get_int(show_at(object, path));
+}
+
+static void put_label(struct buf *out, const struct term *term, const char *label)
+{
+    term_put_styled(out, term, STYLE_DIM, str_of(label));
+}
+
+/* A count with its word; the word is coloured when there is any. */
+static void put_count(struct buf *out, const struct term *term, const struct json *servers,
+                      const char *word, const char *after)
+{
+    int64_t n = number(servers, word);
+    term_printf(out, "%" PRId64 " ", n);
+    term_put_styled(out, term, n > 0 ? show_style(str_of(word)) : STYLE_PLAIN, str_of(word));
+    term_put(out, after);
+}
+
+static void put_process(struct buf *out, const struct term *term, const struct json *status)
+{
+    char lasted[WHEN_MAX];
+    struct str store = json_get_text(json_member(status, "store"));
+    struct str digest = json_get_text(json_member(status, "config_digest"));
+    term_put_styled(out, term, STYLE_HEAD, STR("Muster "));
+    term_put_styled(out, term, STYLE_HEAD, json_get_text(json_member(status, "version")));
+    term_printf(out, ", up %s, store ", when_lasted(number(status, "uptime_s"), lasted));
+    term_put_styled(out, term, show_style(store), store);
+    term_put(out, ", configuration ");
+    digest.len = digest.len < DIGEST_SHOWN ? digest.len : DIGEST_SHOWN;
+    term_put_text(out, digest);
+    term_put(out, "\n");
+}
+
+static void put_servers(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *servers = json_member(status, "servers");
+    put_label(out, term, "servers    ");
+    put_count(out, term, servers, "available", ", ");
+    put_count(out, term, servers, "full", ", ");
+    put_count(out, term, servers, "draining", ", ");
+    put_count(out, term, servers, "offline", "; ");
+    term_printf(out, "%" PRId64 " of %" PRId64 " slots used\n", number(status, "slots.used"),
+                number(status, "slots.total"));
+}
+
+static void put_requests(struct buf *out, const struct term *term, const struct json *status)
+{
+    int64_t chat_servers = number(status, "chat_servers");
+    put_label(out, term, "sessions   ");
+    term_printf(out,
+                "%" PRId64 " open; %" PRId64 " requests open, %" PRId64 " kept; %" PRId64
+                " chat server%s\n",
+                number(status, "sessions"), number(status, "tickets_open"),
+                number(status, "tickets_kept"), chat_servers, chat_servers == 1 ? "" : "s");
+}
+
+/* "p95 2.3 ms"; "-" when nothing was allocated. */
+static void put_quantile(struct buf *out, const struct json *allocations, const char *key)
+{
+    const struct json *value = json_member(allocations, key);
+    term_printf(out, "%s %.3s ", key[0] == 'p' && key[1] == '5' ? ";" : ",", key);
+    if (value && json_kind(value) != JSON_KIND_NULL)
+        term_printf(out, "%.1f ms", json_get_number(value));
+    else
+        term_put(out, "-");
+}
+
+static void put_allocations(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *a = json_member(status, "allocations");
+    int64_t failed = number(a, "failed");
+    put_label(out, term, "last 60 s  ");
+    term_printf(out, "%.1f allocations/s, %" PRId64 " done, ",
+                json_get_number(json_member(a, "per_s")), number(a, "done"));
+    term_begin(out, term, failed ? STYLE_BAD : STYLE_PLAIN);
+    term_printf(out, "%" PRId64 " failed", failed);
+    term_end(out, term, failed ? STYLE_BAD : STYLE_PLAIN);
+    put_quantile(out, a, "p50_ms");
+    put_quantile(out, a, "p95_ms");
+    put_quantile(out, a, "p99_ms");
+    term_put(out, "\n");
+}
+
+static bool has_servers(const struct json *region)
+{
+    const struct json *servers = json_member(region, "servers");
+    return number(servers, "available") + number(servers, "full") + number(servers, "draining") +
+               number(servers, "offline") >
+           0;
+}
+
+static void put_regions(struct buf *out, const struct term *term, const struct json *regions,
+                        bool wide, int64_t now_ms)
+{
+    struct table t;
+    const struct show_column *columns = list_columns("regions");
+    table_init(&t);
+    show_columns(&t, columns, wide);
+    for (size_t i = 0; i < json_length(regions); i++) {
+        const struct json *region = json_item(regions, i);
+        if (wide || has_servers(region))
+            show_row(&t, columns, wide, region, now_ms);
+    }
+    term_put(out, "\n");
+    if (table_rows(&t) > 0)
+        table_print(&t, term, out);
+    else
+        term_put(out, "No game server has registered yet.\n");
+    table_done(&t);
+}
+
+static const struct show_column refusal_columns[] = {
+    {"WHEN", "at", SHOW_AGO, false},
+    {"REFUSED BECAUSE", "message", SHOW_TEXT, false},
+    {"LOBBY", "lobby", SHOW_NUMBER, false},
+    {"TICKET", "ticket", SHOW_NUMBER, false},
+    {"CHAT SERVER", "chat_server", SHOW_TEXT, false},
+    {"REGION", "region", SHOW_TEXT, false},
+    {0},
+};
+
+static void put_refusals(struct buf *out, const struct term *term, const struct json *refusals,
+                         size_t max, int64_t now_ms)
+{
+    struct table t;
+    table_init(&t);
+    show_columns(&t, refusal_columns, false);
+    for (size_t i = 0; i < json_length(refusals) && i < max; i++)
+        show_row(&t, refusal_columns, false, json_item(refusals, i), now_ms);
+    if (table_rows(&t) > 0) {
+        term_put(out, "\n");
+        table_print(&t, term, out);
+    }
+    table_done(&t);
+}
+
+void status_put(struct buf *out, const struct term *term, const struct json *status, bool wide,
+                size_t refusals, int64_t now_ms)
+{
+    put_process(out, term, status);
+    put_servers(out, term, status);
+    put_requests(out, term, status);
+    put_allocations(out, term, status);
+    put_regions(out, term, json_member(status, "regions"), wide, now_ms);
+    put_refusals(out, term, json_member(status, "refusals"), refusals, now_ms);
+}
+
+static int draw(struct remote *r, void *user)
+{
+    int code = remote_ask(r, user);
+    bool wide = remote_output() == OUTPUT_WIDE;
+    if (code != EXIT_DONE)
+        return code;
+    if (remote_output() == OUTPUT_JSON) {
+        show_json(&r->out, r->answer.json);
+        term_put(&r->out, "\n");
+    } else {
+        status_put(&r->out, &r->term, r->answer.json, wide, wide ? REFUSALS_WIDE : REFUSALS_SHOWN,
+                   clock_wall_ms());
+    }
+    return EXIT_DONE;
+}
+
+int status_run(int argc, char **argv)
+{
+    struct remote r;
+    struct ask ask;
+    ask_init(&ask, "get_status", NULL);
+    int code = remote_open(&r, argc, argv, &ask, NULL, remote_list_options, false);
+    if (code != EXIT_DONE)
+        return code;
+    code = remote_show(&r, draw, &ask);
+    remote_close(&r);
+    return code;
+}

@@ -1,0 +1,165 @@
+/* `muster why`: how a request came to its answer. First a sentence, then who was asked and who was
+ * passed over. */
+#include "base/clock.h"
+#include "cli/list.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    const char *ticket;
+    const char *chat_server;
+    int64_t lobby;
+} set;
+
+const struct arg why_options[] = {
+    {.name = "TICKET", .kind = ARG_WORD, .into = &set.ticket},
+    {.name = "--lobby",
+     .kind = ARG_NUMBER,
+     .into = &set.lobby,
+     .min = 1,
+     .max = INT32_MAX,
+     .value = "N",
+     .help = "the newest request for this lobby, instead of a TICKET"},
+    {.name = "--chat-server",
+     .kind = ARG_TEXT,
+     .into = &set.chat_server,
+     .value = "NAME",
+     .help = "with --lobby: of this chat server only"},
+    {0},
+};
+
+static const struct show_column try_columns[] = {
+    {"SERVER", "server", SHOW_NUMBER, false},
+    {"OUTCOME", "outcome", SHOW_STATE, false},
+    {"SCORE", "score", SHOW_NUMBER, false},
+    {"LOAD", "load", SHOW_NUMBER, false},
+    {"MAX", "max_sessions", SHOW_NUMBER, false},
+    {"CPU", "cpu_percent", SHOW_PERCENT, false},
+    {"MEMORY", "memory_percent", SHOW_PERCENT, false},
+    {0},
+};
+
+static void put_tries(struct remote *r, const struct json *tries)
+{
+    struct table t;
+    table_init(&t);
+    show_columns(&t, try_columns, false);
+    for (size_t i = 0; i < json_length(tries); i++)
+        show_row(&t, try_columns, false, json_item(tries, i), clock_wall_ms());
+    if (table_rows(&t) > 0) {
+        term_put(&r->out, "\n");
+        table_print(&t, &r->term, &r->out);
+    }
+    table_done(&t);
+}
+
+/* "passed over: 2 full, 1 draining" */
+static void put_passed_over(struct remote *r, const struct json *counts)
+{
+    void *at = NULL;
+    const char *reason;
+    const struct json *n;
+    const char *before = "\npassed over: ";
+    while (json_next(counts, &at, &reason, &n)) {
+        if (json_get_int(n) == 0)
+            continue;
+        term_printf(&r->out, "%s%" PRId64 " ", before, json_get_int(n));
+        term_put_text(&r->out, str_of(reason));
+        before = ", ";
+    }
+    term_put(&r->out, *before == ',' ? "\n" : "\npassed over: nobody\n");
+}
+
+static int draw(struct remote *r, void *user)
+{
+    int code = remote_ask(r, user);
+    if (code != EXIT_DONE)
+        return code;
+    if (remote_output() == OUTPUT_JSON) {
+        show_json(&r->out, r->answer.json);
+        term_put(&r->out, "\n");
+        return EXIT_DONE;
+    }
+    term_put_text(&r->out, json_get_text(json_member(r->answer.json, "sentence")));
+    term_put(&r->out, "\n");
+    put_tries(r, json_member(r->answer.json, "tries"));
+    put_passed_over(r, json_member(r->answer.json, "passed_over"));
+    return EXIT_DONE;
+}
+
+/* Ids only grow, so the newest request has the largest. Text of equal length compares as numbers
+ * do. */
+static void keep_larger(char best[24], struct str id)
+{
+    char text[24];
+    if (str_copy(text, sizeof(text), id) &&
+        (strlen(text) > strlen(best) || (strlen(text) == strlen(best) && strcmp(text, best) > 0)))
+        snprintf(best, 24, "%s", text);
+}
+
+/* The newest ticket of the lobby into `ret`; "" when there is none. */
+static int find_ticket(struct remote *r, char ret[24])
+{
+    struct ask ask;
+    char cursor[24] = "";
+    ret[0] = '\0';
+    ask_init(&ask, "list_tickets", NULL);
+    ask_set_number(&ask, "lobby", set.lobby);
+    if (set.chat_server)
+        ask_set(&ask, "chat_server", set.chat_server);
+    do {
+        if (*cursor)
+            ask_set(&ask, "cursor", cursor);
+        int code = remote_ask(r, &ask);
+        if (code != EXIT_DONE)
+            return code;
+        const struct json *items = json_member(r->answer.json, "items");
+        for (size_t i = 0; i < json_length(items); i++)
+            keep_larger(ret, json_get_text(json_member(json_item(items, i), "id")));
+        (void)str_copy(cursor, sizeof(cursor), json_get_text(json_member(r->answer.json, "next")));
+    } while (*cursor);
+    return EXIT_DONE;
+}
+
+/* Which ticket is meant, into `ret`. */
+static int resolve(struct remote *r, char ret[24])
+{
+    if (set.ticket) {
+        snprintf(ret, 24, "%.23s", set.ticket);
+        return EXIT_DONE;
+    }
+    int code = find_ticket(r, ret);
+    if (code == EXIT_DONE && !*ret) {
+        fprintf(stderr, "muster why: nobody has asked for lobby %" PRId64 "%s%s lately\n",
+                set.lobby, set.chat_server ? " as chat server " : "",
+                set.chat_server ? set.chat_server : "");
+        return EXIT_REFUSED;
+    }
+    return code;
+}
+
+int why_run(int argc, char **argv)
+{
+    struct remote r;
+    struct ask ask;
+    char ticket[24];
+    int code = remote_open(&r, argc, argv, NULL, why_options, remote_list_options, false);
+    if (code != EXIT_DONE)
+        return code;
+    if (!set.ticket == !set.lobby) {
+        (void)args_refuse(argv[0], "needs a TICKET or --lobby N, and not both");
+        remote_close(&r);
+        return EXIT_USAGE;
+    }
+    code = resolve(&r, ticket);
+    ask_init(&ask, "why_ticket", "TICKET");
+    ask_set(&ask, "id", ticket);
+    if (code == EXIT_DONE && !ask_check(&ask, argv[0]))
+        code = EXIT_USAGE;
+    if (code == EXIT_DONE)
+        code = remote_show(&r, draw, &ask);
+    remote_close(&r);
+    return code;
+}
