@@ -1,0 +1,246 @@
+#include "cli/demo.h"
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { START_MS = 20000, SERVER_PORT = 11032, MANAGER_PORT = 11033, HTTP_PORT = 9508 };
+
+#define MANAGER "127.0.0.1:11033"
+
+/* ── what they say ─────────────────────────────────────────────────────────────────────────── */
+
+/* "ready http=A:P server=A:P manager=A:P client=A:P" */
+static void look_for_addresses(struct demo *d, const char *line)
+{
+    const struct {
+        const char *before;
+        char *into;
+    } places[] = {{" http=", d->http}, {" server=", d->server}, {" manager=", d->manager}};
+    if (strncmp(line, "ready ", 6) != 0)
+        return;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const char *at = strstr(line, places[i].before);
+        if (at)
+            snprintf(places[i].into, DEMO_ADDRESS_MAX, "%.*s",
+                     (int)strcspn(at + strlen(places[i].before), " "),
+                     at + strlen(places[i].before));
+    }
+}
+
+/* "game-server 5 EU: registered, …" */
+static void look_for_number(struct demo *d, int i, const char *line)
+{
+    int number = 0;
+    /* NOLINTNEXTLINE(cert-err34-c): a line of our own making */
+    if (strstr(line, ": registered") && sscanf(line, "game-server %d", &number) == 1)
+        d->registered[i] = number;
+}
+
+void demo_line(struct demo *d, int i, const char *line)
+{
+    if (i == DEMO_SERVE)
+        look_for_addresses(d, line);
+    else if (i <= DEMO_GAMES)
+        look_for_number(d, i, line);
+}
+
+const char *demo_prefix(int i)
+{
+    return i == DEMO_SERVE ? "serve: " : i == DEMO_CHAT ? "chat: " : "";
+}
+
+/* ── starting ──────────────────────────────────────────────────────────────────────────────── */
+
+static bool serve_runs(const struct demo *d)
+{
+    return children_runs(&d->children, DEMO_SERVE);
+}
+
+static bool port_is_free(int64_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    bool is_free = bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0;
+    close(fd);
+    return is_free;
+}
+
+/* The ordinary port where it is free, so that commands need no address; otherwise any. */
+static int door_port(const struct demo *d, int port)
+{
+    return !d->any_port && port_is_free(port) ? port : 0;
+}
+
+static enum demo_start start_serve(struct demo *d)
+{
+    char http[32], server_port[8], manager_port[8];
+    snprintf(http, sizeof(http), "127.0.0.1:%d", door_port(d, HTTP_PORT));
+    snprintf(server_port, sizeof(server_port), "%d", door_port(d, SERVER_PORT));
+    snprintf(manager_port, sizeof(manager_port), "%d", door_port(d, MANAGER_PORT));
+    /* The course of things is told by those it happens to; Muster adds what is out of order. */
+    const char *args[] = {"serve",       "--dev",          "--data",     d->data,  "--server-port",
+                          server_port,   "--manager-port", manager_port, "--http", http,
+                          "--log-level", "warn",           NULL};
+    if (!children_start(&d->children, DEMO_SERVE, "serve", args))
+        return DEMO_FAILED;
+    int64_t deadline = clock_monotonic_ms() + START_MS;
+    while (serve_runs(d) && !d->manager[0] && clock_monotonic_ms() < deadline) {
+        if (children_turn(&d->children, deadline))
+            return DEMO_STOPPED;
+    }
+    if (d->manager[0] && serve_runs(d))
+        return DEMO_STARTED;
+    d->children.on_note(d->children.user, "Muster did not start; what it said stands above");
+    return DEMO_FAILED;
+}
+
+/* Two servers in each of three regions, all registered before anybody asks for a match. Muster
+ * knows a server by its address, so each start uses the same ports: the servers of the last one
+ * come back instead of staying Offline beside six new ones. */
+static enum demo_start start_games(struct demo *d)
+{
+    static const char *const regions[] = {"EU", "USE", "SG"};
+    int64_t port = d->game_port;
+    for (int i = 0; i < DEMO_GAMES; i++) {
+        char name[24], port_text[24];
+        while (port < UINT16_MAX && !port_is_free(port))
+            port++;
+        snprintf(name, sizeof(name), "game-server %s", regions[i / 2]);
+        snprintf(port_text, sizeof(port_text), "%" PRId64, port++);
+        const char *args[] = {
+            "game-server", "--region",      regions[i / 2], "--max",   "4",
+            "--server",    d->server,       "--port",       port_text, "--match-seconds",
+            "12",          "--ready-delay", "100",          NULL};
+        if (!children_start(&d->children, 1 + i, name, args))
+            return DEMO_FAILED;
+    }
+    int64_t deadline = clock_monotonic_ms() + START_MS;
+    for (int i = 1; i <= DEMO_GAMES && serve_runs(d) && clock_monotonic_ms() < deadline;) {
+        if (d->registered[i] || !children_runs(&d->children, i))
+            i++;
+        else if (children_turn(&d->children, deadline))
+            return DEMO_STOPPED;
+    }
+    return DEMO_STARTED;
+}
+
+/* A lobby number means one match for as long as Muster remembers it, so a second start must not use
+ * the first one's numbers: they come from the clock, ten for each second of which one is used. They
+ * begin above what a person would type. */
+static bool start_chat(struct demo *d)
+{
+    char lobby[16];
+    int64_t first = 1000000 + clock_wall_ms() / 100 % 10000000;
+    snprintf(lobby, sizeof(lobby), "%" PRId64, first);
+    const char *args[] = {"allocate",      "--lobby",  lobby,     "--region", "EU,USE,SG",
+                          "--manager",     d->manager, "--every", "1000",     "--stay",
+                          "--chat-server", "demo",     NULL};
+    return children_start(&d->children, DEMO_CHAT, "chat", args);
+}
+
+enum demo_start demo_start(struct demo *d, void (*ready)(void *user), void *user)
+{
+    /* Differs from start to start: each lobby number is good for one match. */
+    d->lobby = 1000 + clock_wall_ms() / 1000 % 900000;
+    enum demo_start s = start_serve(d);
+    if (s == DEMO_STARTED)
+        s = start_games(d);
+    if (s == DEMO_STARTED && serve_runs(d)) {
+        ready(user);
+        s = start_chat(d) ? DEMO_STARTED : DEMO_FAILED;
+    }
+    return s;
+}
+
+void demo_end(struct demo *d)
+{
+    children_end(&d->children, DEMO_CHAT, DEMO_CHAT);
+    children_end(&d->children, 1, DEMO_GAMES);
+    children_end(&d->children, DEMO_SERVE, DEMO_SERVE);
+}
+
+/* ── commands to try ───────────────────────────────────────────────────────────────────────── */
+
+/* What verbs over HTTP need to be told: nothing where everything is as usual. */
+static const char *http_options(const struct demo *d, char dst[DEMO_COMMAND_MAX])
+{
+    char url[DEMO_ADDRESS_MAX + 16];
+    bool usual_folder = strcmp(d->data, "data") == 0;
+    snprintf(url, sizeof(url), "http://%s", d->http);
+    bool usual_url = strcmp(url, CLIENT_URL) == 0;
+    snprintf(dst, DEMO_COMMAND_MAX, "%s%s%s%.300s", usual_url ? "" : " --url ",
+             usual_url ? "" : url, usual_folder ? "" : " --data ", usual_folder ? "" : d->data);
+    return dst;
+}
+
+const char *demo_allocate(const struct demo *d, char dst[DEMO_COMMAND_MAX])
+{
+    bool usual = strcmp(d->manager, MANAGER) == 0;
+    snprintf(dst, DEMO_COMMAND_MAX, "%.200s allocate --lobby %" PRId64 " --region EU%s%s",
+             cli_program, d->lobby, usual ? "" : " --manager ", usual ? "" : d->manager);
+    return dst;
+}
+
+const char *demo_why(const struct demo *d, char dst[DEMO_COMMAND_MAX])
+{
+    char options[DEMO_COMMAND_MAX];
+    snprintf(dst, DEMO_COMMAND_MAX, "%.100s why --lobby %" PRId64 "%.380s", cli_program, d->lobby,
+             http_options(d, options));
+    return dst;
+}
+
+const char *demo_drain(const struct demo *d, char dst[DEMO_COMMAND_MAX])
+{
+    char options[DEMO_COMMAND_MAX];
+    snprintf(dst, DEMO_COMMAND_MAX, "%.100s drain %d%.390s", cli_program, d->registered[1],
+             http_options(d, options));
+    return dst;
+}
+
+void demo_print_hints(const struct demo *d, FILE *to)
+{
+    char text[DEMO_COMMAND_MAX];
+    fprintf(
+        to,
+        "\n"
+        "Muster runs with six game servers (two in each of EU, USE and SG) and a chat server that\n"
+        "asks for a match every second. Its HTTP API is at http://%s\n"
+        "Try in another terminal:\n"
+        "\n"
+        "  %s\n"
+        "      asks for a match; asked again while it is played, here 5 to 19 s: same server, "
+        "same\n"
+        "      token; afterwards the number is used up, so take another\n",
+        d->http, demo_allocate(d, text));
+    fprintf(to,
+            "  %s\n"
+            "      which server it was given, and why that one\n",
+            demo_why(d, text));
+    fprintf(to,
+            "  %s\n"
+            "      one of the two EU servers is given no more matches; waits until its last has "
+            "ended;\n"
+            "      'undrain' takes it back\n",
+            demo_drain(d, text));
+    fprintf(
+        to,
+        "  kill -9 %d\n"
+        "      that server dies: new matches go to the other at once, and after 30 s without a\n"
+        "      heartbeat the dead one's matches are reported lost\n"
+        "  ctrl-c here, then start again\n"
+        "      the game servers get their old numbers back: what Muster knows is on disk\n"
+        "\n",
+        d->children.all[1].pid);
+    fflush(to);
+}

@@ -1,0 +1,53 @@
+/* What `muster dev` runs: Muster, six game servers in three regions, and a chat server that asks
+ * for a match every second; and which commands to try with them. Embedded in dev.c. */
+#pragma once
+
+#include "cli/children.h"
+
+#include <stdio.h>
+
+enum {
+    DEMO_GAMES = 6,
+    DEMO_SERVE = 0, /* places among the children; the game servers stand between */
+    DEMO_CHAT = DEMO_GAMES + 1,
+    DEMO_ADDRESS_MAX = 64,
+    DEMO_COMMAND_MAX = 512,
+};
+
+struct demo {
+    /* Settings. */
+    const char *data;
+    bool any_port;
+    int64_t game_port;
+
+    struct children children;
+    char http[DEMO_ADDRESS_MAX]; /* addresses, once Muster has said them */
+    char server[DEMO_ADDRESS_MAX];
+    char manager[DEMO_ADDRESS_MAX];
+    int registered[DEMO_GAMES + 1]; /* numbers of the game servers by child; 0 = not yet */
+    int64_t lobby;                  /* a number nobody has used, for commands to try */
+};
+
+enum demo_start { DEMO_STARTED, DEMO_STOPPED, DEMO_FAILED };
+
+/* Starts all of it in order, and returns when the game servers are registered and the chat server
+ * asks. `ready` is called before the chat server starts. DEMO_FAILED: why has been said through the
+ * children's on_note. */
+enum demo_start demo_start(struct demo *d, void (*ready)(void *user), void *user);
+
+/* Looks at a line that child i printed; the demo learns addresses and numbers from them. */
+void demo_line(struct demo *d, int i, const char *line);
+
+/* "chat: " …: what stands before the lines of child i; game servers say themselves who they are. */
+const char *demo_prefix(int i);
+
+/* Ends all of it, in order. */
+void demo_end(struct demo *d);
+
+/* Commands to try, as they must be typed for this Muster; each returns dst. */
+const char *demo_allocate(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
+const char *demo_why(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
+const char *demo_drain(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
+
+/* What runs and what can be tried, in a few paragraphs. */
+void demo_print_hints(const struct demo *d, FILE *to);
