@@ -6,6 +6,7 @@
 #include "api/door.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/view.h"
 #include "lib/loop.h"
 #include "store/store.h"
 #include "wire/put.h"
@@ -482,6 +483,11 @@ static void test_ping_gives_the_round_trip_time(void **state)
     say_message(&p, &(struct chat_message){.kind = CHAT_PONG});
     RUN_UNTIL(w, c->rtt_us >= 0);
     assert_in_range(c->due_ms - clock_monotonic_ms(), DOOR_PING_MS - 1000, DOOR_PING_MS);
+    struct view_peer peer;
+    struct view_server server;
+    assert_true(view_peer(pipeline_core(w->pipeline), c->id, &peer));
+    assert_true(view_server(pipeline_core(w->pipeline), peer.server, &server));
+    assert_int_equal(server.round_trip_us, c->rtt_us);
     say_message(&p, &(struct chat_message){.kind = CHAT_PONG}); /* unasked: changes nothing */
     hang_up(&p);
 }
@@ -558,6 +564,26 @@ static void test_stop_sends_what_is_answered_and_reads_no_more(void **state)
     hang_up(&p);
 }
 
+static void test_a_door_counts_its_connections(void **state)
+{
+    struct world *w = *state;
+    const struct door_figures *f = &w->doors.all[SERVER_DOOR].figures;
+    struct peer good = registered_server(w);
+    assert_int_equal(f->connections, 1);
+    assert_true(f->received_bytes > 0);
+    assert_true(f->sent_bytes > 0);
+    struct peer bad = dial(w, SERVER_DOOR);
+    say_message(&bad, &(struct chat_message){.kind = CHAT_SV_MATCH_LIST});
+    RUN_UNTIL(w, f->protocol_errors == 1);
+    hang_up(&bad);
+    RUN_UNTIL(w, f->connections == 1);
+    assert_int_equal(f->accepted, 2);
+    assert_int_equal(f->cut, 0);
+    assert_int_equal(w->doors.all[MANAGER_DOOR].figures.accepted, 0);
+    hang_up(&good);
+    RUN_UNTIL(w, f->connections == 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -577,6 +603,7 @@ int main(void)
         T(test_core_never_hears_of_a_stranger),
         T(test_unknown_commands_are_skipped),
         T(test_ping_gives_the_round_trip_time),
+        T(test_a_door_counts_its_connections),
         T(test_manager_port_waits_for_the_store),
         T(test_stop_sends_what_is_answered_and_reads_no_more),
     };

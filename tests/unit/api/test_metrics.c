@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "core/view.h"
 #include "lib/unit.h"
+#include "store/memory.h"
 #include "store/pipeline.h"
 #include "store/store.h"
 
@@ -121,8 +122,7 @@ static void chat_up(struct world *w)
     step(w, &e);
 }
 
-/* A server of region EU with four slots; its connection. */
-static conn_id server_up(struct world *w, int i)
+static conn_id say_hello(struct world *w, int i)
 {
     conn_id conn = (conn_id)(FIRST_SERVER + i);
     struct event e = {.kind = EVENT_SERVER_HELLO, .conn = conn};
@@ -132,6 +132,13 @@ static conn_id server_up(struct world *w, int i)
                                                 .region = EU,
                                                 .max_concurrent_matches = 4};
     step(w, &e);
+    return conn;
+}
+
+/* A server of region EU with four slots; its connection. */
+static conn_id server_up(struct world *w, int i)
+{
+    conn_id conn = say_hello(w, i);
     struct view_peer peer;
     assert_true(view_peer(pipeline_core(w->pipeline), conn, &peer));
     struct event beat = {.kind = EVENT_HEARTBEAT, .conn = conn};
@@ -511,8 +518,19 @@ static void commits_are_measured(void **state)
     assert_string_not_equal(sample(w, "muster_store_batch_effects_sum"), "0");
     assert_sample(w, "muster_store_commits_failed_total", "0");
     assert_sample(w, "muster_store_read_only", "0");
-    metrics_committed(w->metrics, ERR_IO, 10, w->now_us);
+}
+
+static void a_broken_store_shows(void **state)
+{
+    struct world *w = *state;
+    chat_up(w);
+    store_memory_fail(w->store, STORE_MEMORY_FAILS);
+    say_hello(w, 0);
     assert_sample(w, "muster_store_commits_failed_total", "1");
+    assert_sample(w, "muster_store_read_only", "1");
+    store_memory_fail(w->store, STORE_MEMORY_WORKS);
+    pass(w, 2000);
+    assert_sample(w, "muster_store_read_only", "0");
 }
 
 static void http_is_counted_by_operation_and_status(void **state)
@@ -635,6 +653,7 @@ int main(void)
         TEST(matches_end_for_reasons),
         TEST(uptimes_are_found_a_few_at_a_time),
         TEST(commits_are_measured),
+        TEST(a_broken_store_shows),
         TEST(http_is_counted_by_operation_and_status),
         TEST(operations_and_statuses_are_bounded),
         TEST(the_longest_turn_is_that_of_the_last_minute),
