@@ -90,10 +90,15 @@ int call_region(struct call *c, const char *argument, int *ret)
 
 int call_regions(struct call *c, const char *argument, uint64_t *ret)
 {
+    const struct core *core = call_core(c);
     const struct argument *v = call_argument(c, argument);
-    *ret = v->given ? 0 : UINT64_MAX;
+    *ret = 0;
+    for (int code = 0; code < REGION_CODES && !v->given; code++) {
+        if (core_config(core)->regions[code].name[0])
+            *ret |= 1ull << code;
+    }
     for (size_t i = 0; i < v->n_items; i++) {
-        int code = find_region(call_core(c), v->items[i]);
+        int code = find_region(core, v->items[i]);
         if (code < 0)
             return refuse_region(c, argument, v->items[i]);
         *ret |= 1ull << code;

@@ -693,7 +693,7 @@ const struct shape status_shape = {
             ROW(INT32, "tickets_open", struct status_answer, counts.tickets_open,
                 "requests whose answer is still to come"),
             ROW(INT32, "tickets_kept", struct status_answer, counts.tickets_kept,
-                "all tickets that can be asked for"),
+                "finished requests that can still be asked for"),
             ROW(INT32, "chat_servers", struct status_answer, counts.chat_servers, NULL),
             ROW_OBJECT("allocations", allocations_shape, struct status_answer, allocations, NULL),
             {.name = "regions",

@@ -4,6 +4,7 @@ import itertools
 
 import chat
 import logfmt
+from http_api import Api
 from muster_proc import Muster
 from peers import ChatServer, GameServer, Net, Peer
 
@@ -64,6 +65,11 @@ class World:
 
     def chat(self, *args, **options):
         return self.unregistered_chat(*args, **options).register()
+
+    @property
+    def api(self):
+        """The HTTP API with the administrator's token."""
+        return Api(self.muster).as_admin()
 
     # --- time and death
 
