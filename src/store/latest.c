@@ -9,6 +9,7 @@
 struct entry {
     int64_t id;
     size_t len;
+    size_t cap;
     uint8_t bytes[]; /* one encoded change */
 };
 
@@ -26,22 +27,33 @@ void latest_done(struct latest *l)
 static void drop(struct latest *l, struct entry *e)
 {
     if (e)
-        l->bytes -= sizeof(*e) + e->len;
+        l->bytes -= sizeof(*e) + e->cap;
     free(e);
 }
 
-static void keep(struct latest *l, const struct change *change, const uint8_t *bytes, size_t len)
+static struct entry *new_entry(struct latest *l, int64_t id, size_t len)
 {
-    struct map *map = &l->kinds[change->kind];
-    if (change->gone && l->forget_gone) {
-        drop(l, map_remove(map, (uint64_t)change->id));
+    struct entry *e = xmalloc(sizeof(*e) + len);
+    *e = (struct entry){.id = id, .cap = len};
+    l->bytes += sizeof(*e) + len;
+    return e;
+}
+
+static void keep(struct latest *l, const struct change_name *name, const uint8_t *bytes, size_t len)
+{
+    struct map *map = &l->kinds[name->kind];
+    if (name->gone && l->forget_gone) {
+        drop(l, map_remove(map, (uint64_t)name->id));
         return;
     }
-    struct entry *e = xmalloc(sizeof(*e) + len);
-    *e = (struct entry){.id = change->id, .len = len};
+    /* An object mostly keeps its length, so its next state goes where the last one was. */
+    struct entry *e = map_get(map, (uint64_t)name->id);
+    if (!e || e->cap < len) {
+        e = new_entry(l, name->id, len);
+        drop(l, map_put(map, (uint64_t)name->id, e));
+    }
+    e->len = len;
     memcpy(e->bytes, bytes, len);
-    l->bytes += sizeof(*e) + len;
-    drop(l, map_put(map, (uint64_t)change->id, e));
 }
 
 int latest_apply(struct latest *l, const uint8_t *changes, size_t len)
@@ -49,19 +61,25 @@ int latest_apply(struct latest *l, const uint8_t *changes, size_t len)
     if (len == 0)
         return 0;
     struct cursor c = cursor_of(changes, len);
-    struct change change;
+    struct change_name name;
     const uint8_t *start = c.at;
-    while (change_decode(&c, &change)) {
-        keep(l, &change, start, (size_t)(c.at - start));
+    while (change_skip(&c, &name)) {
+        keep(l, &name, start, (size_t)(c.at - start));
         start = c.at;
     }
     return cursor_failed(&c) ? ERR_FORMAT : 0;
 }
 
+/* The id beside its entry, so that sorting reads nothing else. */
+struct place {
+    int64_t id;
+    const struct entry *entry;
+};
+
 static int by_id(const void *a, const void *b)
 {
-    int64_t x = (*(struct entry *const *)a)->id;
-    int64_t y = (*(struct entry *const *)b)->id;
+    int64_t x = ((const struct place *)a)->id;
+    int64_t y = ((const struct place *)b)->id;
     return (x > y) - (x < y);
 }
 
@@ -71,18 +89,18 @@ static int each_of_kind(const struct map *map, store_sink *sink, void *user)
         return 0;
     /* Sorted, so that the order never depends on the table's size, and tables are filled front to
      * back. */
-    struct entry **entries = xcalloc(map->len, sizeof(struct entry *));
+    struct place *places = xcalloc(map->len, sizeof(*places));
     size_t n = 0;
     size_t at = 0;
-    for (void *e; (e = map_next(map, &at));)
-        entries[n++] = e;
+    for (const struct entry *e; (e = map_next(map, &at));)
+        places[n++] = (struct place){e->id, e};
     assert(n == map->len);
-    qsort(entries, n, sizeof(struct entry *), by_id);
+    qsort(places, n, sizeof(*places), by_id);
 
     int err = 0;
     for (size_t i = 0; i < n && err == 0; i++)
-        err = changes_each(entries[i]->bytes, entries[i]->len, sink, user);
-    free(entries);
+        err = changes_each(places[i].entry->bytes, places[i].entry->len, sink, user);
+    free(places);
     return err;
 }
 
