@@ -1,8 +1,8 @@
 #include "api/process.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,17 +20,18 @@ static int64_t cpu_us(void)
     return us_of(usage.ru_utime) + us_of(usage.ru_stime);
 }
 
+/* statm: all pages, resident pages, and more. */
 static void read_memory(struct process_figures *ret)
 {
+    char line[128] = "";
     FILE *f = fopen("/proc/self/statm", "re");
     if (!f)
         return;
-    int64_t all = 0;
-    int64_t resident = 0;
+    char *resident = NULL;
     int64_t page = sysconf(_SC_PAGESIZE);
-    if (fscanf(f, "%" SCNd64 " %" SCNd64, &all, &resident) == 2 && page > 0) {
-        ret->virtual_bytes = all * page;
-        ret->resident_bytes = resident * page;
+    if (fgets(line, sizeof(line), f) && page > 0) {
+        ret->virtual_bytes = strtoll(line, &resident, 10) * page;
+        ret->resident_bytes = strtoll(resident, NULL, 10) * page;
     }
     (void)fclose(f);
 }

@@ -43,7 +43,7 @@ struct sqlite_store {
 static const struct sqlite_tuning ordinary = {
     .history_rows = STORE_HISTORY_ROWS,
     .history_bytes = STORE_HISTORY_BYTES,
-    .fold = {.interval_ms = 1000, .rows = 4096, .bytes = 8 << 20, .slice_bytes = 64 << 20},
+    .fold = {.interval_ms = 1000, .rows = 4096, .bytes = 24 << 20, .slice_bytes = 64 << 20},
 };
 
 static int sqlite_load(struct store *base, store_sink *sink, void *user, struct store_tip *ret)
@@ -271,16 +271,16 @@ static int64_t fold_lag_ms(const struct sqlite_store *s)
     return lag_ms > 0 ? lag_ms : 0;
 }
 
-void store_sqlite_figures(struct store *base, struct store_figures *ret)
+void store_sqlite_figures(struct store *s, struct store_figures *ret)
 {
-    struct sqlite_store *s = (struct sqlite_store *)base;
+    const struct sqlite_store *sqlite = (const struct sqlite_store *)s;
     *ret = (struct store_figures){
-        .last_seq = s->last_seq,
-        .folded_seq = s->fold.folded_seq,
-        .fold_lag_ms = fold_lag_ms(s),
-        .journal_rows = s->journal.rows,
-        .journal_bytes = s->journal_bytes,
-        .commits = s->commits,
-        .last_commit_us = s->last_commit_us,
+        .last_seq = sqlite->last_seq,
+        .folded_seq = sqlite->fold.folded_seq,
+        .fold_lag_ms = fold_lag_ms(sqlite),
+        .journal_rows = sqlite->journal.rows,
+        .journal_bytes = sqlite->journal_bytes,
+        .commits = sqlite->commits,
+        .last_commit_us = sqlite->last_commit_us,
     };
 }
