@@ -125,6 +125,7 @@ static size_t add(int *list, size_t n, int err)
 size_t operation_errors(const struct operation *o, int ret[OPERATION_ALL_ERRORS_MAX])
 {
     size_t n = 0;
+    n = add(ret, n, ERR_INVALID_REQUEST); /* of the HTTP server: no HTTP, or a NUL in it */
     n = add(ret, n, ERR_BAD_ARGUMENT);
     n = add(ret, n, ERR_TOO_LARGE);
     n = add(ret, n, ERR_UNSUPPORTED_TYPE);

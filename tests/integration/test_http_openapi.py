@@ -1,0 +1,275 @@
+"""The API's description: it is well-formed, and it is true. A property-based run asks for everything
+the description allows and much that it does not, and finds no status and no shape that is not in it."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from http_api import Answer, Api, admin_token
+from muster_proc import REPO, run
+from world import World
+
+METHODS = {"get", "post", "put", "delete"}
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """A Muster with something of everything."""
+    world = World(tmp_path_factory.mktemp("described")).start()
+    server, asker = world.server(capacity=3), world.chat()
+    world.server(region=0)
+    for lobby in (1, 2):
+        asker.allocate(lobby)
+    server.end(2)
+    asker.refuse(3, region=0)
+    for role in ("server", "chat"):
+        world.api.post("/v1/tokens", role=role, fleet="default")
+    world.api.post(f"/v1/servers/{server.server_id}/drain")
+    yield world
+    world.stop()
+
+
+@pytest.fixture(scope="module")
+def document(busy):
+    return Api(busy.muster).get("/openapi.json")
+
+
+def operations(document):
+    for path, ways in document["paths"].items():
+        for method, operation in ways.items():
+            yield path, method, operation
+
+
+# --- well-formed
+
+
+def test_document_has_what_the_standard_asks_for(document):
+    assert document["openapi"] == "3.1.0"
+    assert set(document) == {"openapi", "info", "paths", "components"}
+    assert document["info"]["title"] and document["info"]["version"]
+    names = set()
+    for path, method, operation in operations(document):
+        assert path.startswith("/") and method in METHODS
+        assert operation["operationId"] not in names
+        names.add(operation["operationId"])
+        assert operation["summary"]
+        in_path = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
+        assert in_path == set(re.findall(r"{(\w+)}", path))
+        seen = set()
+        for parameter in operation["parameters"]:
+            assert parameter["in"] in ("path", "query", "header")
+            assert parameter["required"] or parameter["in"] != "path"
+            assert (parameter["name"], parameter["in"]) not in seen
+            seen.add((parameter["name"], parameter["in"]))
+        for status, response in operation["responses"].items():
+            assert re.fullmatch(r"[1-5]\d\d", status) and response["description"]
+            for content in response["content"].values():
+                assert content["schema"]
+        assert "200" in operation["responses"]
+        for way in operation["security"]:
+            for scheme in way:
+                assert scheme in document["components"]["securitySchemes"]
+
+
+def schemas(node):
+    """Every schema anywhere in the document."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "schema":
+                yield value
+            elif key == "schemas":
+                yield from value.values()
+            yield from schemas(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from schemas(item)
+
+
+def test_schemas_are_schemas(document):
+    found = list(schemas(document))
+    assert len(found) > 100
+    for schema in found:
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_references_lead_somewhere_and_everything_is_used(document):
+    text = json.dumps(document)
+    used = set(re.findall(r'"\$ref": "#/components/schemas/(\w+)"', text))
+    assert used == set(document["components"]["schemas"])
+
+
+def test_errors_are_of_the_one_table(document):
+    """Each code that a description names is a row of errors.def, under its status."""
+    table = dict(re.findall(r'^X\(\w+, "(\w+)", ".*", (\d+)\)$',
+                            (REPO / "src/base/errors.def").read_text(), re.M))
+    for _, _, operation in operations(document):
+        for status, response in operation["responses"].items():
+            if status == "200":
+                continue
+            codes = re.findall(r"(?:^|; )(\w+): ", response["description"])
+            assert codes and all(table[code] == status for code in codes)
+
+
+def test_page_of_the_documentation_is_current():
+    """If this fails: build/muster openapi --markdown > docs/http-api.md"""
+    page = run("openapi", "--markdown")
+    assert page.returncode == 0
+    assert page.stdout == Path(REPO / "docs/http-api.md").read_text()
+
+
+def test_command_prints_what_the_server_answers(document):
+    assert json.loads(run("openapi").stdout) == document
+
+
+# --- true
+
+
+def strict(document):
+    """The same schemas, with no key allowed that they do not name."""
+    components = copy.deepcopy(document["components"])
+    for schema in components["schemas"].values():
+        schema["additionalProperties"] = False
+    return components
+
+
+def check_answer(document, operation, answer):
+    assert str(answer.status) in operation["responses"], (operation["operationId"], answer)
+    content = operation["responses"][str(answer.status)]["content"]
+    (content_type, described), = content.items()
+    assert answer.head["content-type"] == content_type
+    if content_type != "application/json" or operation["operationId"] == "openapi":
+        return
+    schema = {**described["schema"], "components": strict(document)}
+    if "properties" in schema:
+        schema["additionalProperties"] = False
+    jsonschema.Draft202012Validator(
+        schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    ).validate(answer.json)
+    if answer.status != 200:
+        codes = operation["responses"][str(answer.status)]["description"]
+        assert re.search(rf"\b{answer.error['code']}: ", codes), (codes, answer)
+
+
+def valid_values(schema):
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if schema["type"] == "integer":
+        return st.integers(schema["minimum"], schema["maximum"])
+    if schema["type"] == "array":
+        items = schema["items"]
+        words = st.sampled_from(items["enum"]) if "enum" in items else st.sampled_from(["EU", "USE"])
+        return st.lists(words, min_size=schema["minItems"], max_size=3)
+    if "pattern" in schema:
+        return st.integers(1, 6).map(str)
+    return st.sampled_from(["default", "EU", "chat-1", "1", "ticket,load"])
+
+
+ODD = st.one_of(
+    st.text(max_size=80),
+    st.integers(-(2**70), 2**70),
+    st.sampled_from(["", "0", "-1", "1e9", "null", "%00", "../..", "[", "{}", "EU,,USE", "\x7f",
+                     "9223372036854775807", "9223372036854775808", "ä" * 100]),
+)
+ODD_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def requests(draw, document):
+    """(path, method, operation, path with values, query, body): more right than wrong."""
+    path, method, operation = draw(st.sampled_from(
+        [o for o in operations(document) if o[2]["operationId"] != "stream_events"]))
+    query, body, where = {}, {}, path
+    for parameter in operation["parameters"]:
+        right = draw(st.integers(0, 9)) > 0
+        name = parameter["name"]
+        if name == "wait":
+            query[name] = draw(st.sampled_from([0, "x", 61]))
+        elif parameter["in"] == "path":
+            value = draw(valid_values(parameter["schema"]) if right
+                         else st.text("abc019 .-_~%ä", min_size=1, max_size=70))
+            where = where.replace("{%s}" % name, str(value))
+        elif parameter["in"] == "query" and draw(st.booleans()):
+            value = draw(valid_values(parameter["schema"]) if right else ODD)
+            query[name] = ",".join(value) if isinstance(value, list) else value
+    content = operation.get("requestBody", {}).get("content", {})
+    for name, schema in content.get("application/json", {}).get("schema", {}).get(
+            "properties", {}).items():
+        if draw(st.integers(0, 9)) > 1:
+            body[name] = draw(valid_values(schema) if draw(st.integers(0, 9)) > 0 else ODD_JSON)
+    if draw(st.integers(0, 19)) == 0:
+        query[draw(st.text("abc_", min_size=1, max_size=9))] = draw(ODD)
+    if draw(st.integers(0, 19)) == 0:
+        body[draw(st.text("abc_", min_size=1, max_size=9))] = draw(ODD_JSON)
+    return path, method, operation, where, query, body
+
+
+@st.composite
+def bodies(draw, body):
+    """How it is sent: as JSON mostly, as a form, or as something that it is not."""
+    raw = json.dumps(body).encode()
+    how = draw(st.integers(0, 9))
+    if how == 0:
+        return {"form": {k: v if isinstance(v, str) else json.dumps(v) for k, v in body.items()}}
+    if how == 1:
+        return {"body": draw(st.binary(max_size=200)), "content_type": "application/json"}
+    if how == 2:
+        return {"body": raw, "content_type": draw(st.sampled_from(["text/plain", "", None, "a/b;c"]))}
+    return {"data": body} if body else {}
+
+
+def quote_path(path):
+    return "".join(c if c.isascii() and (c.isalnum() or c in "/-_.~") else
+                   "".join(f"%{b:02X}" for b in c.encode()) for c in path)
+
+
+@settings(max_examples=1000, deadline=None, derandomize=True,
+          suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_nothing_is_answered_that_is_not_described(busy, document, data):
+    path, method, operation, where, query, body = data.draw(requests(document))
+    token = data.draw(st.sampled_from([admin_token(busy.muster)] * 8 + [None, "rubbish"]))
+    headers = {}
+    if method != "get" and data.draw(st.booleans()):
+        headers["Idempotency-Key"] = data.draw(st.sampled_from(["a", "b", "c" * 128, "d" * 129]))
+    answer = Api(busy.muster, token).ask(
+        method.upper(), quote_path(where), query, headers=headers,
+        **(data.draw(bodies(body)) if method != "get" else {}))
+    if answer.status == 404 and answer.error["message"].endswith("lists what there is."):
+        assert where.count("/") != path.count("/") or "//" in where or where.endswith("/")
+        return  # the path has led elsewhere: a value with a slash, or none
+    check_answer(document, operation, answer)
+
+
+def test_right_requests_are_granted(busy, document):
+    """So that the run above is known to have looked at answers, and not at refusals alone."""
+    for path, method, operation in operations(document):
+        if method != "get" or operation["operationId"] == "stream_events":
+            continue
+        where = path.replace("{name}", "EU").replace("{fleet}", "default").replace("{id}", "1")
+        answer = busy.api.ask("GET", where)
+        assert answer.status == 200, (path, answer)
+        check_answer(document, operation, answer)
+
+
+def test_undocumented_answers_would_be_noticed(document):
+    """The check itself: another status, another key, a wrong type."""
+    operation = document["paths"]["/v1/servers"]["get"]
+    head = {"content-type": "application/json"}
+    check_answer(document, operation, Answer(200, head, b'{"items":[],"next":null}'))
+    for status, body in ((201, b'{"items":[],"next":null}'),
+                         (200, b'{"items":[],"next":null,"more":1}'),
+                         (200, b'{"items":[],"next":7}'),
+                         (200, b'{"items":[{"id":"1"}],"next":null}'),
+                         (404, b'{"error":{"code":"not_found","message":"x"}}'),
+                         (400, b'{"error":{"code":"key_conflict","message":"x"}}')):
+        with pytest.raises((AssertionError, jsonschema.ValidationError)):
+            check_answer(document, operation, Answer(status, head, body))
