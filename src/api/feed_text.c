@@ -163,22 +163,31 @@ static struct {
     struct shape shape;
     struct shape_row rows[EVENT_ROWS_MAX + 1];
 } events[ROW_KINDS] = {
-    [ROW_fleet] = {"fleet", &fleet_shape, "id name"},
-    [ROW_chat_server] = {"chat_server", &chat_server_shape, NULL},
-    [ROW_server] = {"server", &server_shape,
-                    "id fleet ip port region draining_by max_sessions registered_at"},
-    [ROW_session] = {"session", &session_shape,
-                     "id ticket server fleet chat_server lobby state ready game_type game_mode "
-                     "player_count created_at opened_at deadline_at end_reason"},
-    [ROW_seat] = {"seat", &seat_shape, NULL},
-    [ROW_ticket] = {"ticket", &ticket_shape,
-                    "id fleet chat_server lobby regions state error session server game_type "
-                    "game_mode player_count average_rating opened_at answered_at deadline_at "
-                    "tries"},
-    [ROW_enrolment] = {"token", &token_shape,
-                       "id name role fleet regions generation created_at expires_at revoked_at "
-                       "previous_until"},
-    [ROW_audit] = {"audit", &audit_shape, "id at who address action target detail"},
+    [ROW_fleet] = {.type = "fleet", .whole = &fleet_shape, .keys = "id name"},
+    [ROW_chat_server] = {.type = "chat_server", .whole = &chat_server_shape, .keys = NULL},
+    [ROW_server] = {.type = "server",
+                    .whole = &server_shape,
+                    .keys = "id fleet ip port region draining_by max_sessions registered_at"},
+    [ROW_session] = {.type = "session",
+                     .whole = &session_shape,
+                     .keys =
+                         "id ticket server fleet chat_server lobby state ready game_type game_mode "
+                         "player_count created_at opened_at deadline_at end_reason"},
+    [ROW_seat] = {.type = "seat", .whole = &seat_shape, .keys = NULL},
+    [ROW_ticket] = {.type = "ticket",
+                    .whole = &ticket_shape,
+                    .keys =
+                        "id fleet chat_server lobby regions state error session server game_type "
+                        "game_mode player_count average_rating opened_at answered_at deadline_at "
+                        "tries"},
+    [ROW_enrolment] = {.type = "token",
+                       .whole = &token_shape,
+                       .keys =
+                           "id name role fleet regions generation created_at expires_at revoked_at "
+                           "previous_until"},
+    [ROW_audit] = {.type = "audit",
+                   .whole = &audit_shape,
+                   .keys = "id at who address action target detail"},
 };
 
 bool feed_shows(enum row_kind kind)
