@@ -221,11 +221,13 @@ bool args_parse_all(int argc, char **argv, const struct arg *const *tables)
             *(bool *)arg->into = true;
             continue;
         }
-        if (arg->kind == ARG_WORD && *(const char **)arg->into)
-            return args_refuse(verb, "one %s at a time; '%s' is too many", arg->name, word);
-        if (arg->kind == ARG_WORD)
-            value = word;
-        else if (!value && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
+        if (arg->kind == ARG_WORD) {
+            if (*(const char **)arg->into)
+                return args_refuse(verb, "one %s at a time; '%s' is too many", arg->name, word);
+            *(const char **)arg->into = word;
+            continue;
+        }
+        if (!value && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
             value = argv[++i];
         if (!value)
             return args_refuse(verb, "%s needs a value", as_typed(arg, word));

@@ -20,11 +20,11 @@ enum arg_kind {
 struct arg {
     const char *name; /* "--lobby"; for ARG_WORD what a message calls it, "FILE" */
     enum arg_kind kind;
-    void *into; /* keeps what it holds when the option is not given */
+    char letter; /* 'o': "-o" is the same option; 0 = there is none */
+    void *into;  /* keeps what it holds when the option is not given */
     int64_t min;
     int64_t max;
     const char *const *words; /* ARG_CHOICE, ARG_LIST: closed by NULL */
-    char letter;              /* 'o': "-o" is the same option; 0 = there is none */
     const char *value;        /* for help: what is put for the value, "N" */
     const char *help; /* for help: one line. NULL where the verb's usage is written by hand */
 };

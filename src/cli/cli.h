@@ -79,7 +79,6 @@ extern const struct arg list_options[];
 extern const struct arg why_options[];
 extern const struct arg drain_options[];
 extern const struct arg events_options[];
-extern const struct arg cert_dev_options[];
 extern const struct arg openapi_options[];
 extern const struct arg cert_dev_options[];
 extern const struct arg bench_allocate_options[];
