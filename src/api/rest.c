@@ -38,9 +38,9 @@ static int route(struct call *c, struct route *ret)
     size_t len = 0;
     for (int m = 0; m < HTTP_OTHER; m++) {
         if (ret->methods & 1u << m)
-            len += (size_t)snprintf(c->allow + len, sizeof(c->allow) - len, "%s%s",
-                                    len > 0 ? ", " : "",
-                                    m == HTTP_GET ? "GET, HEAD" : http_method_word(m));
+            len += (size_t)snprintf(
+                c->allow + len, sizeof(c->allow) - len, "%s%s", len > 0 ? ", " : "",
+                m == HTTP_GET ? "GET, HEAD" : http_method_word((enum http_method)m));
     }
     call_refuse(c, ERR_METHOD_NOT_ALLOWED, NULL, "Here %s can be used, not %s.", c->allow,
                 arguments_show(shown, str_of(http_method_name(c->http))));
