@@ -1,6 +1,7 @@
 """GET /metrics of a real Muster, compared with what the test has done to it."""
 
 import re
+import urllib.error
 
 import chat
 import pytest
@@ -28,6 +29,22 @@ def test_every_metric_is_there_and_promtool_is_content(world):
     assert len(declared) > 60
     assert page.types == declared
     assert promtool_says(page.text) == ""
+
+
+@pytest.mark.muster(dev=False)
+def test_a_token_is_needed(world):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        scrape(world.muster)
+    assert refused.value.code == 401
+    token = (world.muster.data / "admin.token").read_text().strip()
+    page = scrape(world.muster, token)
+    assert page.sum("muster_http_requests_total", status="401") == 1
+    assert promtool_says(page.text) == ""
+
+
+@pytest.mark.muster(dev=False, http={"metrics": "open"})
+def test_no_token_is_needed_where_the_configuration_says_so(world):
+    assert scrape(world.muster).get("muster_store_read_only") == 0
 
 
 def test_allocations_are_counted_one_by_one(world):

@@ -71,9 +71,12 @@ class Page:
         return sum(v for (n, pairs), v in self.samples.items() if n == name and wanted <= pairs)
 
 
-def scrape(muster):
+def scrape(muster, token=None):
     host, port = muster.http_address
-    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10) as answer:
+    request = urllib.request.Request(f"http://{host}:{port}/metrics")
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(request, timeout=10) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         return Page(answer.read().decode())
 
