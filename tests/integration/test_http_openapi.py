@@ -231,7 +231,7 @@ def quote_path(path):
                    "".join(f"%{b:02X}" for b in c.encode()) for c in path)
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True,
+@settings(max_examples=1000, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_nothing_is_answered_that_is_not_described(busy, document, data):
