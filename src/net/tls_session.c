@@ -110,13 +110,27 @@ static enum tls_result refuse_client(struct tls_session *t)
     return r;
 }
 
-static enum tls_result refused_by_peer(struct tls_session *t)
+/* The alert in the clear that a read begins with, perhaps behind the empty "change cipher spec" of
+ * TLS 1.3; -1 when there is none. Some clients (OpenSSL) refuse us so before they have keys, where
+ * GnuTLS expects ciphertext and would only say that it cannot be decrypted. */
+static int plain_alert(const uint8_t *sealed, size_t n)
 {
-    gnutls_alert_description_t alert = gnutls_alert_get(t->session);
+    enum { CHANGE_CIPHER_SPEC = 20, ALERT = 21, HEADER = 5 };
+    if (n >= HEADER + 1 && sealed[0] == CHANGE_CIPHER_SPEC && sealed[4] == 1) {
+        sealed += HEADER + 1;
+        n -= HEADER + 1;
+    }
+    bool is_one = n == HEADER + 2 && sealed[0] == ALERT && sealed[3] == 0 && sealed[4] == 2;
+    return is_one ? sealed[HEADER + 1] : -1;
+}
+
+static enum tls_result refused_by_peer(struct tls_session *t, gnutls_alert_description_t alert)
+{
     bool ours = alert == GNUTLS_A_UNKNOWN_CA ||
                 (alert >= GNUTLS_A_BAD_CERTIFICATE && alert <= GNUTLS_A_CERTIFICATE_UNKNOWN);
+    const char *name = gnutls_alert_get_name(alert);
     return fail(t, ours ? "the peer does not accept our certificate: " : "the peer refused: ",
-                gnutls_alert_get_name(alert));
+                name ? name : "unknown alert");
 }
 
 static enum tls_result explain(struct tls_session *t, int error)
@@ -124,7 +138,7 @@ static enum tls_result explain(struct tls_session *t, int error)
     switch (error) {
     case GNUTLS_E_FATAL_ALERT_RECEIVED:
     case GNUTLS_E_WARNING_ALERT_RECEIVED:
-        return refused_by_peer(t);
+        return refused_by_peer(t, gnutls_alert_get(t->session));
     case GNUTLS_E_CERTIFICATE_REQUIRED:
     case GNUTLS_E_NO_CERTIFICATE_FOUND:
         return fail(t, "the peer shows no certificate, which client_ca requires", "");
@@ -145,13 +159,15 @@ static enum tls_result refuse(struct tls_session *t, int error)
     return explain(t, error);
 }
 
-static enum tls_result shake_hands(struct tls_session *t)
+static enum tls_result shake_hands(struct tls_session *t, int alert)
 {
     int error;
     do {
         error = gnutls_handshake(t->session);
     } while (error == GNUTLS_E_INTERRUPTED || error == GNUTLS_E_GOT_APPLICATION_DATA ||
              error == GNUTLS_E_WARNING_ALERT_RECEIVED);
+    if (error == GNUTLS_E_DECRYPTION_FAILED && alert >= 0)
+        return refused_by_peer(t, (gnutls_alert_description_t)alert);
     if (error == 0)
         t->state = ESTABLISHED;
     return error == 0 || error == GNUTLS_E_AGAIN ? TLS_GOES_ON : refuse(t, error);
@@ -187,7 +203,7 @@ enum tls_result tls_session_open(struct tls_session *t, const uint8_t *sealed, s
     t->in_len = n;
     enum tls_result r = TLS_GOES_ON;
     if (t->state == SHAKING)
-        r = shake_hands(t);
+        r = shake_hands(t, plain_alert(sealed, n));
     if (r == TLS_GOES_ON && t->state != SHAKING)
         r = decrypt(t, to, n + TLS_RECORD_MAX, ret_len);
     assert(t->in_len == 0 || r != TLS_GOES_ON);

@@ -387,6 +387,25 @@ static void test_a_client_that_trusts_somebody_else(void **state)
     certificate_free(stranger);
 }
 
+/* OpenSSL's clients say so in the clear, with or without a "change cipher spec" before it. */
+static void test_a_refusal_in_the_clear(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {20, 3, 3, 0, 1, 1, 21, 3, 3, 0, 2, 2, 48};
+    struct tls *tls = certs_load(server, NULL);
+    for (size_t skip = 0; skip <= 6; skip += 6) {
+        static struct talk t;
+        talk_init(&t, tls, &(struct tls_client_wish){0});
+        assert_false(tls_client_shake(&t.client));
+        talk_turn(&t, SIZE_MAX);
+        buf_append(&t.client.out, bytes + skip, sizeof(bytes) - skip);
+        talk_turn(&t, SIZE_MAX);
+        check_why(&t, "the peer does not accept our certificate: CA is unknown");
+        talk_done(&t);
+    }
+    tls_free(tls);
+}
+
 /* The handshake of a client with this certificate, where the authority is asked for. */
 static void check_client(const struct certs_pair *pair, const char *refusal)
 {
@@ -492,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_garbage_after_the_handshake),
         cmocka_unit_test(test_an_old_version),
         cmocka_unit_test(test_a_client_that_trusts_somebody_else),
+        cmocka_unit_test(test_a_refusal_in_the_clear),
         cmocka_unit_test(test_clients_with_and_without_a_certificate),
         cmocka_unit_test(test_reload_is_for_new_sessions),
         cmocka_unit_test(test_a_failed_reload_changes_nothing),
