@@ -147,12 +147,12 @@ static void say_server(struct buf *out, const struct view_ticket *t,
 
 /* ── sentences ─────────────────────────────────────────────────────────────────────────────── */
 
-/* "it had the lowest score of 5 candidates (0.31), 2 of 8 slots used, CPU 31 %, memory 40 %." */
+/* "it had the best score of 5 candidates (87.31), 2 of 8 slots used, CPU 31 %, memory 40 %." */
 static void say_choice(struct buf *out, const struct view_ticket *t)
 {
     const struct view_try *last = &t->tries[t->n_tries - 1];
     if (t->passed[PASSED_NOT] > 1)
-        say(out, "it had the lowest score of %" PRId32 " candidates (%.2f), ",
+        say(out, "it had the best score of %" PRId32 " candidates (%.2f), ",
             t->passed[PASSED_NOT], (double)last->score);
     else
         say(out, "it was the only candidate (score %.2f), ", (double)last->score);
