@@ -48,6 +48,9 @@ struct service {
     uv_async_t committed;
     uv_signal_t on_term;
     uv_signal_t on_interrupt;
+    uv_signal_t on_hangup;
+    int (*reload)(void *user, struct service *s);
+    void *reload_user;
 };
 
 static void on_commit_ended(void *user)
@@ -166,14 +169,35 @@ static void on_signal(uv_signal_t *handle, int number)
     service_stop(s);
 }
 
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    (void)number;
+    struct service *s = handle->data;
+    if (s->state == SERVING && s->reload)
+        (void)s->reload(s->reload_user, s);
+}
+
+void service_reconfigure(struct service *s, const struct service_change *change)
+{
+    access_configure(s->access, change->gamespace, change->keys, change->n_keys);
+    s->rest.metrics_open = change->metrics_open;
+    doors_read_clocks(&s->doors);
+    pipeline_reconfigure(s->pipeline, change->core, s->doors.monotonic_ms, s->doors.wall_ms);
+}
+
+static void watch_signal(struct service *s, uv_signal_t *handle, uv_signal_cb call, int number)
+{
+    uv_signal_init(&s->loop.uv, handle);
+    handle->data = s;
+    uv_signal_start(handle, call, number);
+}
+
 static void watch_signals(struct service *s)
 {
     signal(SIGPIPE, SIG_IGN);
-    uv_signal_init(&s->loop.uv, &s->on_term);
-    uv_signal_init(&s->loop.uv, &s->on_interrupt);
-    s->on_term.data = s->on_interrupt.data = s;
-    uv_signal_start(&s->on_term, on_signal, SIGTERM);
-    uv_signal_start(&s->on_interrupt, on_signal, SIGINT);
+    watch_signal(s, &s->on_term, on_signal, SIGTERM);
+    watch_signal(s, &s->on_interrupt, on_signal, SIGINT);
+    watch_signal(s, &s->on_hangup, on_hangup, SIGHUP);
 }
 
 /* Of the first `limit` descriptors; those above are not worth the calls. */
@@ -287,6 +311,8 @@ int service_start(const struct service_config *config, struct store *store, stru
         return ERR_IO;
     }
     struct service *s = service_new(limits, store);
+    s->reload = config->reload;
+    s->reload_user = config->reload_user;
     int err = load(s, config, why);
     if (err == 0)
         err = open_door(s, &chat_server_port, config->bind_ip, config->server_port,
@@ -360,6 +386,7 @@ void service_free(struct service *s)
     uv_close((uv_handle_t *)&s->committed, NULL);
     uv_close((uv_handle_t *)&s->on_term, NULL);
     uv_close((uv_handle_t *)&s->on_interrupt, NULL);
+    uv_close((uv_handle_t *)&s->on_hangup, NULL);
     loop_done(&s->loop);
     doors_done(&s->doors);
     feed_free(s->feed);

@@ -10,6 +10,7 @@
 #include "net/loop.h"
 #include "store/store.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct service;
@@ -36,9 +37,19 @@ struct service_config {
     const char *config_digest;
 
     /* SIGHUP: read the configuration again and hand over what can change with
-     * service_reconfigure. On the loop's thread; NULL = SIGHUP does nothing. */
+     * service_reconfigure; when that fails nothing has changed and it has been said. On the loop's
+     * thread; NULL = SIGHUP does nothing. */
     int (*reload)(void *user, struct service *s);
     void *reload_user;
+};
+
+/* What a running service can be given anew; all of it is copied. */
+struct service_change {
+    const struct core_config *core;
+    const char *gamespace;
+    const struct access_key *keys;
+    size_t n_keys;
+    bool metrics_open;
 };
 
 /* Loads the store and listens; peers are served once service_run is called. The store belongs to
@@ -54,6 +65,9 @@ const char *service_http_address(const struct service *s, char dst[ADDRESS_MAX])
 
 /* What it knows now. */
 void service_count(const struct service *s, struct core_counts *ret);
+
+/* Works with this from now on. On the loop's thread. */
+void service_reconfigure(struct service *s, const struct service_change *change);
 
 /* Serves until SIGTERM or SIGINT, or service_stop: then accepts and reads no more, finishes the
  * batch, sends what it answers and returns. A second signal ends the process at once. */

@@ -17,7 +17,7 @@ enum log_format { LOG_LOGFMT, LOG_JSON };
 
 enum {
     LOG_LINE_MAX = 1024, /* with its newline */
-    LOG_QUOTE_MAX = 200, /* longer text is cut */
+    LOG_QUOTE_MAX = 400, /* longer text is cut */
 };
 
 struct log_entry {

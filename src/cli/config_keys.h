@@ -43,7 +43,7 @@
     X(doc_log, log, format, log_format, FORMAT, RELOADS, "of the lines on standard error")
 
 #define CONFIG_ACCESS(X)                                                                           \
-    X(doc_access, access, gamespace, gamespace, NAME, RELOADS, "what access tokens must be for")
+    X(doc_access, access, gamespace, gamespace, NAME, STAYS, "what access tokens must be for")
 
 #define CONFIG_TIMEOUTS(X)                                                                         \
     CONFIG_TIMEOUT(X, ack_ms, "a chosen server's time to acknowledge")                             \
@@ -78,7 +78,8 @@
     CONFIG_LIMIT(X, tickets_kept, "above it the oldest finished ticket is forgotten")              \
     CONFIG_LIMIT(X, servers, "game servers above it are refused with \"Internal error\"")          \
     CONFIG_LIMIT(X, chat_servers, "chat servers above it are refused with \"Internal error\"")     \
-    CONFIG_LIMIT(X, enrolments, "enrolment tokens above it are refused with 429")                  \
+    CONFIG_LIMIT(X, enrolments,                                                                    \
+                 "enrolment tokens above it are refused with \"Too many open requests\"")          \
     CONFIG_LIMIT(X, audit_kept, "above it the oldest line of the audit is forgotten")
 #define CONFIG_LIMIT(X, key, meaning)                                                              \
     X(doc_limits, limits, key, core.limits.key, COUNT, RELOADS, meaning)

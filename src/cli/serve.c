@@ -2,7 +2,6 @@
  * folder is locked and loaded, the doors opened, and one line on standard output says where they
  * are. */
 #include "api/service.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -10,8 +9,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/config.h"
-#include "cli/config_files.h"
-#include "cli/door_tls.h"
+#include "cli/running.h"
 #include "cli/secret.h"
 #include "net/address.h"
 
@@ -25,7 +23,8 @@ const char serve_usage[] =
     "\n"
     "Runs Muster: game servers connect to the server port, chat servers to the manager port.\n"
     "When it serves it prints one line: ready http=A:P server=A:P manager=A:P client=A:P\n"
-    "(\"-\" for a door that does not exist yet). SIGTERM finishes what is under way and exits.\n"
+    "(\"-\" for a door that does not exist yet). SIGTERM finishes what is under way and exits;\n"
+    "SIGHUP reads the configuration file again.\n"
     "\n"
     "  --data DIR          where everything is kept (default ./data; made when absent)\n"
     "  --config FILE       regions, fleets, tokens, timeouts, limits in YAML\n"
@@ -38,6 +37,7 @@ const char serve_usage[] =
     "  --http A:P          the HTTP port (default 9508 on the same address; port 0 picks a free "
     "one)\n"
     "  --log-level LEVEL   error, warn, info (default) or debug\n"
+    "  --log-format FORMAT logfmt (default) or json\n"
     "\n"
     "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
 
@@ -48,23 +48,15 @@ struct arguments {
     const char *bind;
     const char *http;
     const char *log_level;
+    const char *log_format;
     int64_t server_port;
     int64_t manager_port;
     int64_t client_port;
     bool dev;
 };
 
-static bool set_log_level(const char *text)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            log_set_level((enum log_level)i);
-            return true;
-        }
-    }
-    return args_refuse("serve", "--log-level is error, warn, info or debug, not '%s'", text);
-}
+static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
+static const char *const formats[] = {"logfmt", "json", NULL};
 
 static bool check_bind(const struct arguments *a)
 {
@@ -117,11 +109,8 @@ static bool check_http(const struct arguments *a)
 
 static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 {
-    *ret = (struct arguments){.data = "data",
-                              .log_level = "info",
-                              .server_port = -1,
-                              .manager_port = -1,
-                              .client_port = -1};
+    *ret = (struct arguments){
+        .data = "data", .server_port = -1, .manager_port = -1, .client_port = -1};
     const struct arg table[] = {
         {.name = "--data", .kind = ARG_TEXT, .into = &ret->data},
         {.name = "--config", .kind = ARG_TEXT, .into = &ret->config},
@@ -143,11 +132,11 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret)
          .min = 0,
          .max = UINT16_MAX},
         {.name = "--http", .kind = ARG_TEXT, .into = &ret->http},
-        {.name = "--log-level", .kind = ARG_TEXT, .into = &ret->log_level},
+        {.name = "--log-level", .kind = ARG_CHOICE, .into = &ret->log_level, .words = levels},
+        {.name = "--log-format", .kind = ARG_CHOICE, .into = &ret->log_format, .words = formats},
         {0},
     };
-    return args_parse(argc, argv, table) && set_log_level(ret->log_level) && check_bind(ret) &&
-           check_http(ret);
+    return args_parse(argc, argv, table) && check_bind(ret) && check_http(ret);
 }
 
 static void apply_http(const struct arguments *a, struct config *config)
@@ -162,6 +151,15 @@ static void apply_http(const struct arguments *a, struct config *config)
         str_copy(config->http_bind_ip, sizeof(config->http_bind_ip), str_of(ip));
 }
 
+/* Which of the words it is; args_parse has seen that it is one. */
+static int index_of(const char *const *words, const char *word)
+{
+    int i = 0;
+    while (strcmp(words[i], word) != 0)
+        i++;
+    return i;
+}
+
 /* The command line on top of the file. */
 static void apply(const struct arguments *a, struct config *config)
 {
@@ -172,7 +170,12 @@ static void apply(const struct arguments *a, struct config *config)
     apply_http(a, config);
     if (a->bind || a->dev)
         str_copy(config->bind_ip, sizeof(config->bind_ip), str_of(a->bind ? a->bind : "127.0.0.1"));
+    if (a->log_level)
+        config->log_level = (enum log_level)index_of(levels, a->log_level);
+    if (a->log_format)
+        config->log_format = (enum log_format)index_of(formats, a->log_format);
     config->core.any_token = a->dev;
+    config->metrics_open |= a->dev;
 }
 
 static bool has_default_fleet(const struct core_config *core)
@@ -184,22 +187,22 @@ static bool has_default_fleet(const struct core_config *core)
     return false;
 }
 
-static int configure(const struct arguments *a, struct config *config)
+/* For struct running. */
+static int read_all(const void *arguments, struct config *ret, struct config_mistakes *mistakes)
 {
-    struct config_mistakes mistakes;
-    config_default(config);
-    if (a->config && config_load(a->config, config, &mistakes) != 0) {
-        config_print_mistakes("serve", &mistakes);
-        return EXIT_REFUSED;
+    const struct arguments *a = arguments;
+    mistakes->n = 0;
+    config_default(ret);
+    if (a->config && config_load(a->config, ret, mistakes) != 0)
+        return ERR_INVALID_REQUEST;
+    if (a->dev && !has_default_fleet(&ret->core)) {
+        mistakes->n = 1;
+        snprintf(mistakes->sentence[0], CONFIG_WHY_MAX,
+                 "--dev puts every server into fleet \"default\", which %.200s does not have",
+                 a->config);
+        return ERR_INVALID_REQUEST;
     }
-    if (a->dev && !has_default_fleet(&config->core)) {
-        fprintf(stderr,
-                "muster serve: --dev puts every server into fleet \"default\", which %s does "
-                "not have\n",
-                a->config);
-        return EXIT_REFUSED;
-    }
-    apply(a, config);
+    apply(a, ret);
     return 0;
 }
 
@@ -258,13 +261,14 @@ static int32_t count_servers(const struct core_counts *counts)
 }
 
 /* Which program with which data: the first thing to know about a log. */
-static void log_started(const struct service *service, const char *folder)
+static void log_started(const struct service *service, const char *folder, const char *digest)
 {
     struct core_counts counts;
     char quoted[LOG_QUOTE_MAX + 8];
     service_count(service, &counts);
-    log_line(LOG_INFO, "started", "version=%s data=%s servers=%d matches=%d", MUSTER_VERSION,
-             log_quote(quoted, str_of(folder)), count_servers(&counts), counts.sessions_open);
+    log_line(LOG_INFO, "started", "version=%s data=%s digest=%s servers=%d matches=%d",
+             MUSTER_VERSION, log_quote(quoted, str_of(folder)), digest, count_servers(&counts),
+             counts.sessions_open);
 }
 
 static void log_stopped(const char *folder)
@@ -273,31 +277,15 @@ static void log_stopped(const char *folder)
     log_line(LOG_INFO, "stopped", "data=%s", log_quote(quoted, str_of(folder)));
 }
 
-/* What the configuration keeps in files of their own. */
-struct files {
-    struct door_tls tls;
-    struct access_key *keys; /* config->n_keys of them */
-};
-
-static int load_files(const struct config *config, struct files *ret)
-{
-    char why[CONFIG_WHY_MAX];
-    ret->keys = xcalloc(CONFIG_MAX_KEYS, sizeof(*ret->keys));
-    if (door_tls_load(&ret->tls, config, why) == 0 && config_load_keys(config, ret->keys, why) == 0)
-        return 0;
-    fprintf(stderr, "muster serve: %s\n", why);
-    return EXIT_REFUSED;
-}
-
 /* Matches can be served without it, so that it cannot be written is no reason not to start. */
-static void keep_admin_token(const char *folder, const struct config *config,
-                             const struct files *files, const uint8_t secret[CORE_SECRET_SIZE])
+static void keep_admin_token(const char *folder, const struct running *running,
+                             const uint8_t secret[CORE_SECRET_SIZE])
 {
     char quoted[LOG_QUOTE_MAX + 8];
     char why[ADMIN_TOKEN_WHY_MAX];
     bool written = false;
     struct access *access = access_new(secret);
-    access_configure(access, config->gamespace, files->keys, config->n_keys);
+    access_configure(access, running->config->gamespace, running->keys, running->config->n_keys);
     if (admin_token_keep(folder, access, clock_wall_ms(), &written, why) != 0)
         log_line(LOG_WARN, "there is no access token for the administrator", "reason=%s",
                  log_quote(quoted, str_of(why)));
@@ -307,8 +295,9 @@ static void keep_admin_token(const char *folder, const struct config *config,
     access_free(access);
 }
 
-static int serve(const struct arguments *a, const struct config *config, const struct files *files)
+static int serve(const struct arguments *a, struct running *running)
 {
+    const struct config *config = running->config;
     uint8_t secret[CORE_SECRET_SIZE];
     char why[SERVICE_WHY_MAX];
     struct store *store = NULL;
@@ -322,28 +311,31 @@ static int serve(const struct arguments *a, const struct config *config, const s
         .bind_ip = config->bind_ip,
         .server_port = config->server_port,
         .manager_port = config->manager_port,
-        .server_tls = files->tls.server,
-        .manager_tls = files->tls.manager,
+        .server_tls = running->tls.server,
+        .manager_tls = running->tls.manager,
         .limits = {.streams = (size_t)config->connections,
                    .streams_per_address = (size_t)config->connections_per_address},
         .http = {.ip = config_http_bind(config),
                  .port = config->http_port,
                  .connections = (size_t)config->http_connections,
                  .connections_per_address = (size_t)config->http_connections_per_address,
-                 .tls = files->tls.http,
-                 .metrics_open = config->metrics_open || a->dev},
+                 .tls = running->tls.http,
+                 .metrics_open = config->metrics_open},
         .gamespace = config->gamespace,
-        .keys = files->keys,
+        .keys = running->keys,
         .n_keys = config->n_keys,
+        .config_digest = running->digest,
+        .reload = running_reload,
+        .reload_user = running,
     };
-    keep_admin_token(a->data, config, files, secret);
+    keep_admin_token(a->data, running, secret);
     int err = service_start(&wanted, store, &service, why);
     explicit_bzero(secret, sizeof(secret));
     if (err != 0) {
         fprintf(stderr, "muster serve: %s\n", why);
         return EXIT_REFUSED;
     }
-    log_started(service, a->data);
+    log_started(service, a->data, running->digest);
     warn(a, config);
     say_ready(service);
     service_run(service);
@@ -357,15 +349,10 @@ int serve_run(int argc, char **argv)
     struct arguments a;
     if (!parse_arguments(argc, argv, &a))
         return EXIT_USAGE;
-    struct config *config = xcalloc(1, sizeof(*config));
-    struct files files = {0};
-    int code = configure(&a, config);
-    if (code == 0)
-        code = load_files(config, &files);
-    if (code == 0)
-        code = serve(&a, config, &files);
-    door_tls_done(&files.tls);
-    free(files.keys);
-    free(config);
+    struct running running = {.read = read_all, .arguments = &a};
+    if (a.config && strcmp(a.config, "-") != 0)
+        running.path = a.config;
+    int code = running_load(&running) ? serve(&a, &running) : EXIT_REFUSED;
+    running_done(&running);
     return code;
 }
