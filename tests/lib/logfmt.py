@@ -55,7 +55,8 @@ def parse_json(line):
 
 
 def parse_all(text):
-    """Every line of a log, which must end with a whole one."""
+    """Every line of a log, of either format, which must end with a whole one."""
     if text and not text.endswith("\n"):
         raise Malformed(f"the last line has no end: {text[-200:]!r}")
-    return [parse(line) for line in text.split("\n")[:-1]]
+    lines = text.split("\n")[:-1]
+    return [parse_json(line) if line.startswith("{") else parse(line) for line in lines]

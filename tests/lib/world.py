@@ -1,12 +1,15 @@
 """A world for one test: a Muster, and the game servers and chat servers that speak to it."""
 
 import itertools
+import signal
 
 import chat
 import logfmt
 from http_api import Api
-from muster_proc import Muster
+from muster_proc import Muster, write_config
 from peers import ChatServer, GameServer, Net, Peer
+
+RELOADED = ("configuration in force", "configuration refused; nothing has changed")
 
 
 def config_of(options):
@@ -70,6 +73,25 @@ class World:
     def api(self):
         """The HTTP API with the administrator's token."""
         return Api(self.muster).as_admin()
+
+    def reload(self, text=None, **options):
+        """Replaces the configuration file, by keyword options or by its text, and sends SIGHUP.
+        Returns the log lines of the reload: the last says whether it is in force or refused."""
+        path = self.muster.folder / "muster.yaml"
+        if text is None:
+            self.muster.config = config_of(options) or {}
+            write_config(path, self.muster.config)
+        else:
+            path.write_text(text)
+        before = len(self.muster.log_lines())
+        self.muster.signal(signal.SIGHUP)
+
+        def look():
+            lines = self.muster.log_lines()[before:]
+            ends = [n for n, line in enumerate(lines) if line["msg"] in RELOADED]
+            return lines[: ends[0] + 1] if ends else None
+
+        return self.wait(look, "word about the reload")
 
     # --- time and death
 
