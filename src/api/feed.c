@@ -67,6 +67,7 @@ struct feed_reader {
     struct feed_place told; /* what the last id said */
     int64_t next_note;
     int64_t next_load;
+    size_t share; /* bytes he may still be given until the next tick */
     bool greeted;
     bool asleep; /* the last pull found nothing */
     bool comment_due;
@@ -239,6 +240,15 @@ static void wake(struct feed_reader *r)
     r->ask.wake(r->ask.user);
 }
 
+/* What is written for readers is written on the thread that places matches. However many read,
+ * however fast, they have so much between two ticks, in equal shares; who wants more falls behind
+ * and is told so. */
+static size_t share_of(const struct feed *f)
+{
+    size_t share = FEED_TICK_BYTES / (size_t)(f->n_readers > 0 ? f->n_readers : 1);
+    return share > FEED_SHARE_MIN ? share : FEED_SHARE_MIN;
+}
+
 void feed_tick(struct feed *f, int64_t monotonic_ms, int64_t wall_ms)
 {
     f->now_ms = monotonic_ms;
@@ -247,6 +257,8 @@ void feed_tick(struct feed *f, int64_t monotonic_ms, int64_t wall_ms)
     look(f, monotonic_ms, wall_ms);
     LIST_EACH(&f->readers, r, struct feed_reader, link)
     {
+        f->news = f->news || r->share == 0;
+        r->share = share_of(f);
         if (!r->asleep || monotonic_ms - r->spoke_ms < FEED_COMMENT_MS)
             continue;
         r->comment_due = true;
@@ -299,6 +311,7 @@ int feed_open(struct feed *f, const struct feed_ask *ask, struct feed_reader **r
     r->spoke_ms = f->now_ms;
     list_append(&f->readers, &r->link);
     f->n_readers++;
+    r->share = share_of(f);
     f->wanted |= ask->kinds;
     *ret = r;
     return 0;
@@ -371,12 +384,16 @@ static bool say_if_lost(struct feed_reader *r, struct buf *out)
 }
 
 /* A resumed reader knows how many changes he has, not how many bytes they take. */
-static bool skip_to(struct cursor *c, int32_t index)
+static void skip_to(struct cursor *c, int32_t index)
 {
-    struct change change;
-    while (index > 0 && change_decode(c, &change))
+    struct change_name name;
+    while (index > 0 && change_skip(c, &name))
         index--;
-    return !cursor_failed(c);
+}
+
+static bool is_wanted(const struct feed_reader *r, enum row_kind kind)
+{
+    return feed_shows(kind) && (r->ask.kinds & FEED_BIT(kind));
 }
 
 /* Goes over one change, or to the next batch. The reader stands in a batch that is held. */
@@ -385,9 +402,11 @@ static void say_change(struct feed_reader *r, struct buf *out)
     struct feed *f = r->feed;
     const struct held *held = *slot(f, r->at.seq);
     struct cursor c = cursor_of(held->bytes + r->offset, held->len - r->offset);
-    struct change change;
-    bool sound = r->offset > 0 || skip_to(&c, r->at.index);
-    bool found = sound && change_decode(&c, &change);
+    if (r->offset == 0)
+        skip_to(&c, r->at.index);
+    struct cursor here = c;
+    struct change_name name;
+    bool found = change_skip(&c, &name);
     if (cursor_failed(&c)) {
         log_line(LOG_ERROR, "journal row damaged", "seq=%" PRId64, r->at.seq);
         say_gap(r, out, r->at.seq + 1, "damaged");
@@ -399,8 +418,11 @@ static void say_change(struct feed_reader *r, struct buf *out)
     }
     r->at.index++;
     r->offset = (size_t)(c.at - held->bytes);
-    if (!feed_shows(change.kind) || !(r->ask.kinds & FEED_BIT(change.kind)))
+    if (!is_wanted(r, name.kind))
         return;
+    struct change change;
+    found = change_decode(&here, &change);
+    assert(found); /* change_skip refuses what it would refuse */
     feed_text_change(out, pipeline_core(f->pipeline), &change, r->at, held->then);
     r->told = r->at;
 }
@@ -461,14 +483,16 @@ bool feed_pull(struct feed_reader *r, struct buf *out, size_t max)
         return false;
     if (!r->greeted)
         greet(r, out);
-    bool all = say_all(r, out, max);
+    bool all = say_all(r, out, max < r->share ? max : r->share);
     bool moved = !is_at(r->told, r->at);
-    if (out->len == start && moved && (!all || r->comment_due))
+    if (out->len == start && moved && ((!all && r->share > 0) || r->comment_due))
         say_id(r, out);
     else if (out->len == start && r->comment_due)
         buf_append(out, ":\n\n", 3);
+    size_t said = out->len - start;
+    r->share -= said < r->share ? said : r->share;
     r->comment_due = false;
-    r->asleep = out->len == start;
+    r->asleep = said == 0;
     if (!r->asleep)
         r->spoke_ms = r->feed->now_ms;
     return true;

@@ -3,8 +3,6 @@
 #include "api/resource.h"
 #include "base/err.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +39,27 @@ bool feed_place_parse(const char *text, struct feed_place *ret)
 
 enum { PLACE_MAX = 40 };
 
+/* Every event has one, so not with printf. */
+static char *print_number(char *at, int64_t n)
+{
+    char digits[24];
+    int len = 0;
+    do
+        digits[len++] = (char)('0' + n % 10);
+    while (n /= 10);
+    while (len > 0)
+        *at++ = digits[--len];
+    return at;
+}
+
 static const char *print_place(char dst[PLACE_MAX], struct feed_place place)
 {
-    if (place.index > 0)
-        snprintf(dst, PLACE_MAX, "%" PRId64 ".%" PRId32, place.seq, place.index - 1);
-    else
-        snprintf(dst, PLACE_MAX, "%" PRId64, place.seq - 1);
+    char *at = print_number(dst, place.index > 0 ? place.seq : place.seq - 1);
+    if (place.index > 0) {
+        *at++ = '.';
+        at = print_number(at, place.index - 1);
+    }
+    *at = '\0';
     return dst;
 }
 

@@ -826,6 +826,50 @@ static void a_silent_stream_shows_a_sign_of_life(void **state)
     reader_close(&r);
 }
 
+/* Pulls as long as there is something; only counts it. */
+static size_t drink(struct reader *r)
+{
+    struct buf out = {0};
+    size_t sum = 0;
+    do {
+        buf_clear(&out);
+        assert_true(feed_pull(r->feed, &out, 4096));
+        sum += out.len;
+    } while (out.len > 0);
+    buf_done(&out);
+    return sum;
+}
+
+/* The thread that places matches writes for readers too, so they have their share and no more. */
+static void readers_share_what_a_tick_allows(void **state)
+{
+    struct world *w = *state;
+    struct buf changes = {0};
+    struct reader one;
+    struct reader two;
+    for (int64_t i = 1; i <= 100000; i++)
+        change_encode_gone(&changes, ROW_seat, i);
+    struct store_batch batch = {.seq = 1, .changes = changes.data, .len = changes.len};
+    reader_open(w, &one, "seat", NULL);
+    feed_durable(w->feed, &batch);
+    assert_in_range(drink(&one), FEED_TICK_BYTES, FEED_TICK_BYTES + 200);
+    assert_int_equal(drink(&one), 0);
+    w->now_ms += 100;
+    feed_tick(w->feed, w->now_ms, wall(w));
+    feed_turn(w->feed, w->now_ms);
+    assert_int_equal(one.wakes, 1);
+    assert_in_range(drink(&one), FEED_TICK_BYTES, FEED_TICK_BYTES + 200);
+
+    reader_open(w, &two, "seat", "0");
+    w->now_ms += 100;
+    feed_tick(w->feed, w->now_ms, wall(w));
+    assert_in_range(drink(&two), FEED_TICK_BYTES / 2, FEED_TICK_BYTES / 2 + 200);
+    assert_in_range(drink(&one), FEED_TICK_BYTES / 4, FEED_TICK_BYTES / 2 + 200);
+    buf_done(&changes);
+    reader_close(&one);
+    reader_close(&two);
+}
+
 static void there_are_only_so_many_readers(void **state)
 {
     struct world *w = *state;
@@ -1131,6 +1175,7 @@ int main(void)
         WORLD_TEST(a_pull_is_about_as_large_as_asked),
         WORLD_TEST(a_sleeping_reader_is_woken_but_not_for_every_batch),
         WORLD_TEST(a_silent_stream_shows_a_sign_of_life),
+        WORLD_TEST(readers_share_what_a_tick_allows),
         WORLD_TEST(there_are_only_so_many_readers),
         WORLD_TEST(a_stopped_feed_ends_every_stream),
         WORLD_TEST(notes_come_after_what_they_speak_of),
