@@ -56,12 +56,12 @@ static void placed_at_once(void **state)
     t.tries[0] = tried(7, "acknowledged");
     t.passed[PASSED_NOT] = 5;
     assert_sentence(&t, &server_7,
-                    "Placed on server 7 (EU, 10.0.0.7:7777) at the first try: it had the lowest "
+                    "Placed on server 7 (EU, 10.0.0.7:7777) at the first try: it had the best "
                     "score of 5 candidates (0.25), 2 of 8 slots used, CPU 31 %, memory 40 %.");
     t.passed[PASSED_FULL] = 9;
     t.passed[PASSED_DRAINING] = 3;
     assert_sentence(&t, &server_7,
-                    "Placed on server 7 (EU, 10.0.0.7:7777) at the first try: it had the lowest "
+                    "Placed on server 7 (EU, 10.0.0.7:7777) at the first try: it had the best "
                     "score of 5 candidates (0.25), 2 of 8 slots used, CPU 31 %, memory 40 %. 12 "
                     "others were passed over: 9 full, 3 draining.");
 }
@@ -92,7 +92,7 @@ static void placed_after_others_failed(void **state)
     t.passed[PASSED_NOT] = 2;
     t.passed[PASSED_FAILING] = 3;
     assert_sentence(&t, &server_7,
-                    "Placed on server 7 (EU, 10.0.0.7:7777) at the fourth try: it had the lowest "
+                    "Placed on server 7 (EU, 10.0.0.7:7777) at the fourth try: it had the best "
                     "score of 2 candidates (0.25), 2 of 8 slots used, CPU 31 %, memory 40 %. "
                     "Before that: Server 3 did not acknowledge in time, server 9 refused and "
                     "server 4 lost its connection. 3 others were passed over: 3 failed lately. "
