@@ -152,8 +152,8 @@ static void say_choice(struct buf *out, const struct view_ticket *t)
 {
     const struct view_try *last = &t->tries[t->n_tries - 1];
     if (t->passed[PASSED_NOT] > 1)
-        say(out, "it had the best score of %" PRId32 " candidates (%.2f), ",
-            t->passed[PASSED_NOT], (double)last->score);
+        say(out, "it had the best score of %" PRId32 " candidates (%.2f), ", t->passed[PASSED_NOT],
+            (double)last->score);
     else
         say(out, "it was the only candidate (score %.2f), ", (double)last->score);
     say(out, "%" PRId32 " of %" PRId32 " slots used, CPU %.0f %%, memory %.0f %%.", last->load,

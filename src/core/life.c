@@ -82,6 +82,7 @@ void core_free(struct core *core)
     for (int i = 0; i < DEADLINE_CLOCKS; i++)
         heap_done(&core->deadlines[i]);
     sodium_memzero(core->secret, sizeof(core->secret));
+    sodium_memzero(core->guids, sizeof(core->guids));
     free(core);
 }
 

@@ -68,10 +68,8 @@ struct server *placement_choose(struct core *core, struct ticket *ticket)
     struct server *best = NULL;
     for (int r = 0; r < PASSED_REASONS; r++)
         ticket->passed[r] = 0;
-    for (int8_t code = 0; code < REGION_CODES; code++) {
-        if (!is_bit((uint64_t)ticket->row.regions, code))
-            continue;
-        struct group *group = &fleet->groups[code];
+    for (uint64_t left = (uint64_t)ticket->row.regions; left; left &= left - 1) {
+        struct group *group = &fleet->groups[__builtin_ctzll(left)];
         for (int r = 0; r < PASSED_REASONS; r++)
             ticket->passed[r] += group->count[r];
         struct server *server = best_of(core, group, ticket);

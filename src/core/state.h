@@ -43,13 +43,14 @@ struct peer {
 struct core {
     struct core_config config;
     uint8_t secret[CORE_SECRET_SIZE];
+    struct token_guid guids[TOKEN_GUIDS]; /* by session id */
 
     struct instant now;
     int64_t asleep_ms;    /* how much of core time this process did not run */
     int64_t last_tick_ms; /* core time of the last tick; 0 = none yet */
     bool read_only;
-    bool fleets_owed; /* configured fleets may lack their rows */
-    bool audit_owed;  /* of a configuration that was read again */
+    bool fleets_owed;  /* configured fleets may lack their rows */
+    bool audit_owed;   /* of a configuration that was read again */
     int64_t seq;       /* of the last sealed batch with changes */
     struct batch *out; /* the open batch, during core_step */
     int64_t at_us;     /* of the event being handled: for measuring, decides nothing */
