@@ -5,7 +5,7 @@ static struct row_session row_of(int64_t id, int32_t lobby, int64_t unix_s)
     return (struct row_session){.id = id, .lobby = lobby, .token_unix_s = unix_s};
 }
 
-static void expect_token(const struct core *core, struct row_session row, const char *want)
+static void expect_token(struct core *core, struct row_session row, const char *want)
 {
     char token[TOKEN_SIZE];
     struct str got = token_of(core, &row, token);
@@ -30,6 +30,20 @@ static void tokens_are_these(void **state)
     expect_token(other, row_of(1, 7, 1700000000),
                  "MATCH_7_c7a8be3c-eec1-0e7d-2f0d-a6748b55218e_1700000000");
     core_free(other);
+}
+
+/* Those that share a place among the kept ones do not get each other's. */
+static void kept_guids_are_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 3; i++) {
+        expect_token(f->core, row_of(1, 7, 1700000000),
+                     "MATCH_7_183f3036-12ab-e1b4-5717-6974f777ea59_1700000000");
+        struct row_session other = row_of(1 + TOKEN_GUIDS, 7, 1700000000);
+        char token[TOKEN_SIZE];
+        assert_true(token_matches(f->core, &other, token_of(f->core, &other, token)));
+        assert_string_not_equal(token, "MATCH_7_183f3036-12ab-e1b4-5717-6974f777ea59_1700000000");
+    }
 }
 
 static void only_the_very_token_matches(void **state)
@@ -113,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(tokens_are_these),
+        FIXTURE_TEST(kept_guids_are_told_apart),
         FIXTURE_TEST(only_the_very_token_matches),
         FIXTURE_TEST(every_attempt_has_its_own),
         FIXTURE_TEST(server_and_chat_server_get_the_same),
