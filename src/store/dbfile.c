@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,8 +86,16 @@ static void join(char path[PATH_MAX], const char *folder, const char *name, cons
     snprintf(path, PATH_MAX, "%s/%s%s", folder, name, suffix);
 }
 
+/* SQLite counts every piece of memory under one lock unless told otherwise, and nobody here asks. */
+static void configure(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int dbfile_connect(const char *folder, const char *name, sqlite3 **ret)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, configure);
     char path[PATH_MAX];
     join(path, folder, name, "");
     sqlite3 *db = NULL;
