@@ -148,6 +148,12 @@ static void list(struct call *c, enum row_kind kind, list_step *step, list_item 
     call_read(c);
 }
 
+/* Oldest first, unless the newest were asked for. */
+static list_step *order_of(const struct call *c)
+{
+    return str_eq(call_argument(c, "order")->text, STR("newest")) ? core_previous : core_next;
+}
+
 static bool fits_word(struct str wanted, const char *word)
 {
     return wanted.len == 0 || str_eq(wanted, str_of(word));
@@ -247,7 +253,7 @@ void handle_list_servers(struct call *c)
     if (call_fleet(c, "fleet", &f.fleet) != 0 || call_region(c, "region", &f.region) != 0)
         refuse_argument(c);
     else
-        list(c, ROW_server, core_next, server_item, &f);
+        list(c, ROW_server, order_of(c), server_item, &f);
 }
 
 void handle_get_server(struct call *c)
@@ -288,7 +294,7 @@ void handle_list_sessions(struct call *c)
     if (call_fleet(c, "fleet", &f.fleet) != 0)
         refuse_argument(c);
     else
-        list(c, ROW_session, core_next, session_item, &f);
+        list(c, ROW_session, order_of(c), session_item, &f);
 }
 
 void handle_get_session(struct call *c)
@@ -329,7 +335,7 @@ void handle_list_tickets(struct call *c)
     if (call_fleet(c, "fleet", &f.fleet) != 0)
         refuse_argument(c);
     else
-        list(c, ROW_ticket, core_next, ticket_item, &f);
+        list(c, ROW_ticket, order_of(c), ticket_item, &f);
 }
 
 static void show_ticket(struct call *c)

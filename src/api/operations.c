@@ -8,6 +8,8 @@
 
 enum { YEAR_S = 366 * 24 * 3600, NAME_MAX_BYTES = 64 };
 
+static const char *const order_words[] = {"oldest", "newest", NULL};
+
 /* ── arguments that many take ──────────────────────────────────────────────────────────────── */
 
 #define LIMIT                                                                                      \
@@ -18,6 +20,12 @@ enum { YEAR_S = 366 * 24 * 3600, NAME_MAX_BYTES = 64 };
 #define CURSOR                                                                                     \
     {                                                                                              \
         .name = "cursor", .kind = FIELD_ID, .help = "`next` of the page before"                    \
+    }
+#define ORDER                                                                                      \
+    {                                                                                              \
+        .name = "order", .kind = FIELD_WORD, .words = order_words,                                 \
+        .help = "which come first; oldest when not given. A cursor belongs to the order it came "  \
+                "with"                                                                             \
     }
 #define ID(what_)                                                                                  \
     {                                                                                              \
@@ -157,7 +165,8 @@ const struct operation operations[] = {
                     .words = server_status_words,
                     .help = "only in this status"},
                    LIMIT,
-                   CURSOR},
+                   CURSOR,
+                   ORDER},
         .answer = &server_shape,
         .is_list = true,
         .handle = handle_list_servers,
@@ -191,7 +200,7 @@ const struct operation operations[] = {
         .path = "/v1/servers/{id}/undrain",
         .scope = ACCESS_ADMIN,
         .summary = "Give a server matches again.",
-        .about = "Takes back an operator's drain; one that the server itself wants stays.",
+        .about = "Takes back every drain, also one that the server itself asked for.",
         .fields = {ID("server")},
         .answer = &server_shape,
         .errors = {ERR_NOT_FOUND},
@@ -208,7 +217,8 @@ const struct operation operations[] = {
                    STATE(session_state_words),
                    LOBBY,
                    LIMIT,
-                   CURSOR},
+                   CURSOR,
+                   ORDER},
         .answer = &session_shape,
         .is_list = true,
         .handle = handle_list_sessions,
@@ -251,7 +261,8 @@ const struct operation operations[] = {
                     .max = 64,
                     .help = "only of this chat server, by its name"},
                    LIMIT,
-                   CURSOR},
+                   CURSOR,
+                   ORDER},
         .answer = &ticket_shape,
         .is_list = true,
         .handle = handle_list_tickets,

@@ -319,6 +319,18 @@ def test_limits_of_a_page(world):
     world.api.refused("GET", "/v1/servers", 400, "bad_argument", query={"cursor": "x"})
 
 
+def test_newest_first(world):
+    server, asker = world.server(capacity=20), world.chat()
+    for lobby in range(1, 8):
+        asker.allocate(lobby)
+    seen = []
+    for page in world.api.pages("/v1/tickets", limit=3, order="newest"):
+        seen += [t["lobby"] for t in page]
+    assert seen == [7, 6, 5, 4, 3, 2, 1]
+    assert world.api.get("/v1/sessions", limit=1, order="newest")["items"][0]["lobby"] == 7
+    world.api.refused("GET", "/v1/tickets", 400, "bad_argument", query={"order": "latest"})
+
+
 # --- changing
 
 
