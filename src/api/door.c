@@ -24,11 +24,19 @@ void doors_done(struct doors *d)
     buf_done(&d->frame);
 }
 
+/* Times that are shown are core's plus the distance of the two clocks, and a match must not have
+ * begun a millisecond earlier each time somebody looks. The distance wavers by one, because both
+ * are cut to milliseconds, and by more when we are made to wait between reading them; only when it
+ * has really moved it is believed. */
 void doors_read_clocks(struct doors *d)
 {
     d->monotonic_us = clock_monotonic_us();
     d->monotonic_ms = d->monotonic_us / 1000;
-    d->wall_ms = clock_wall_ms();
+    int64_t apart_ms = clock_wall_ms() - d->monotonic_ms;
+    bool moved = apart_ms < d->apart_ms - 1 || apart_ms > d->apart_ms + 1;
+    if (moved && (d->apart_ms == 0 || clock_monotonic_us() - d->monotonic_us < 1000))
+        d->apart_ms = apart_ms;
+    d->wall_ms = d->monotonic_ms + d->apart_ms;
 }
 
 void doors_event(struct doors *d, struct event *e)

@@ -65,6 +65,7 @@ struct doors {
     int64_t monotonic_us;
     int64_t monotonic_ms;
     int64_t wall_ms;
+    int64_t apart_ms; /* how far the two are, see doors_read_clocks */
 };
 
 /* The pipeline and the metrics may be set later, but before the loop runs. */

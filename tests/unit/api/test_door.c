@@ -584,10 +584,24 @@ static void test_a_door_counts_its_connections(void **state)
     RUN_UNTIL(w, f->connections == 0);
 }
 
+/* Seen: two looks at one match told two beginnings, a millisecond apart. */
+static void the_clocks_keep_their_distance(void **state)
+{
+    struct world *w = *state;
+    int64_t apart_ms = w->doors.wall_ms - w->doors.monotonic_ms;
+    int64_t end_ms = clock_monotonic_ms() + 50;
+    while (w->doors.monotonic_ms < end_ms) {
+        doors_read_clocks(&w->doors);
+        assert_int_equal(w->doors.wall_ms - w->doors.monotonic_ms, apart_ms);
+    }
+    assert_in_range(w->doors.wall_ms, clock_wall_ms() - 1000, clock_wall_ms() + 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(the_clocks_keep_their_distance),
         T(test_ping_before_the_handshake),
         T(test_anything_else_before_the_handshake),
         T(test_second_handshake),
