@@ -606,3 +606,38 @@ def test_a_thousand_handshakes_at_once(tls_world, certs):
         shaker.socket.close()
     assert not tls_world.muster.log_lines("TLS failed")
     server.beat()
+
+
+# --- renewal
+
+
+def shown(address, authority):
+    """The name in the certificate that a new connection is shown."""
+    with socket.create_connection(address, timeout=8) as plain:
+        with secure.context(authority).wrap_socket(plain, server_hostname="localhost") as tls:
+            return dict(pair for name in tls.getpeercert()["subject"] for pair in name)["commonName"]
+
+
+def test_a_renewed_certificate_is_for_new_connections(make_world, certs, tmp_path):
+    authority = secure.Authority(tmp_path, "renewing")
+    for name in ("old", "new"):
+        authority.issue(name)
+    now, now_key = tmp_path / "now.pem", tmp_path / "now-key.pem"
+    shutil.copy(tmp_path / "old.pem", now)
+    shutil.copy(tmp_path / "old-key.pem", now_key)
+    door = files((now, now_key))
+    world = make_world(tls={"http": door, "server": door, "manager": door})
+    doors = (world.muster.http_address, world.muster.server_address, world.muster.manager_address)
+    server = server_of(world, secure.context(authority.path))
+    assert [shown(door, authority.path) for door in doors] == ["old"] * 3
+
+    shutil.copy(tmp_path / "new.pem", now)  # half a renewal: the key is still the old one
+    world.muster.signal(signal.SIGHUP)
+    world.wait(lambda: "does not belong to certificate" in world.muster.log(), "refusal of the pair")
+    assert [shown(door, authority.path) for door in doors] == ["old"] * 3
+
+    shutil.copy(tmp_path / "new-key.pem", now_key)
+    world.muster.signal(signal.SIGHUP)
+    world.wait(lambda: shown(doors[2], authority.path) == "new", "the new certificate")
+    assert [shown(door, authority.path) for door in doors] == ["new"] * 3
+    server.beat()  # the old connection goes on
