@@ -3,8 +3,9 @@
 
 bool deadline_before(const struct heap_node *a, const struct heap_node *b)
 {
-    return container_of(a, struct deadline, node)->at_ms <
-           container_of(b, struct deadline, node)->at_ms;
+    const struct deadline *x = container_of(a, struct deadline, node);
+    const struct deadline *y = container_of(b, struct deadline, node);
+    return x->at_ms != y->at_ms ? x->at_ms < y->at_ms : x->order < y->order;
 }
 
 bool deadline_is_set(const struct deadline *d)
@@ -24,6 +25,7 @@ void deadline_set(struct core *core, struct deadline *d, enum deadline_clock clo
     assert(!deadline_is_set(d) || d->clock == clock);
     d->clock = (uint8_t)clock;
     d->at_ms = at_ms;
+    d->order = ++core->deadlines_set;
     heap_update(&core->deadlines[clock], &d->node);
 }
 

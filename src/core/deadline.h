@@ -30,6 +30,7 @@ enum deadline_kind {
 struct deadline {
     struct heap_node node;
     int64_t at_ms;
+    int64_t order; /* of those of the same moment, the one that was set first fires first */
     uint8_t kind;
     uint8_t clock;
 };

@@ -88,6 +88,7 @@ struct core {
     struct roll rolls[ROW_KINDS]; /* every object, by id */
 
     struct heap deadlines[DEADLINE_CLOCKS];
+    int64_t deadlines_set; /* so far */
     int64_t spoofed; /* frames that named somebody else's id */
     char check_text[200];
 };
