@@ -55,21 +55,25 @@ static const char *stamp(int64_t wall_ms)
     return last.text;
 }
 
+static const char hex_digits[16] = "0123456789abcdef";
+static const char no_character[ESCAPE_MAX] = {'\\', 'u', 'f', 'f', 'f', 'd'};
+
+/* What has a short escape, and its letter. */
+static const char named[5] = {'"', '\\', '\n', '\r', '\t'};
+static const char names[5] = {'"', '\\', 'n', 'r', 't'};
+
 /* How one character of text stands between quotes: as it is, or escaped as JSON wants it. Returns
  * how many bytes it has put into dst; *ret_taken is how many of s they stand for. */
 static size_t escape(struct str s, char dst[ESCAPE_MAX], size_t *ret_taken)
 {
-    static const char digits[] = "0123456789abcdef";
-    static const char named[] = "\"\\\n\r\t";
-    static const char names[] = "\"\\nrt";
     unsigned char c = (unsigned char)s.at[0];
     size_t n = str_char_len(s);
     *ret_taken = n > 0 ? n : 1;
     if (n == 0) {
-        memcpy(dst, "\\ufffd", 6);
-        return 6;
+        memcpy(dst, no_character, ESCAPE_MAX);
+        return ESCAPE_MAX;
     }
-    const char *at = memchr(named, c, sizeof(named) - 1);
+    const char *at = memchr(named, c, sizeof(named));
     if (at) {
         dst[0] = '\\';
         dst[1] = names[at - named];
@@ -78,11 +82,16 @@ static size_t escape(struct str s, char dst[ESCAPE_MAX], size_t *ret_taken)
     /* The C1 controls U+0080 to U+009F command a terminal just as those below 0x20 do. */
     unsigned char last = (unsigned char)s.at[n - 1];
     if (c < 0x20 || c == 0x7F || (c == 0xC2 && last < 0xA0)) {
-        memcpy(dst, (char[]){'\\', 'u', '0', '0', digits[last >> 4], digits[last & 15]}, 6);
-        return 6;
+        memcpy(dst, (char[]){'\\', 'u', '0', '0', hex_digits[last >> 4], hex_digits[last & 15]}, 6);
+        return ESCAPE_MAX;
     }
     memcpy(dst, s.at, n);
     return n;
+}
+
+static bool is_hex(char c)
+{
+    return memchr(hex_digits, c, sizeof(hex_digits)) != NULL;
 }
 
 /* Length of the escape that s begins with, when it is one that we make; 0 when it is none. */
@@ -90,14 +99,12 @@ static size_t escape_len(struct str s)
 {
     if (s.len < 2 || s.at[0] != '\\')
         return 0;
-    if (memchr("\"\\nrt", s.at[1], 5))
+    if (memchr(names, s.at[1], sizeof(names)))
         return 2;
-    if (s.len < 6 || memcmp(s.at, "\\u", 2) != 0)
+    if (s.len < ESCAPE_MAX || s.at[1] != 'u')
         return 0;
-    if (memcmp(s.at + 2, "fffd", 4) == 0)
-        return 6;
-    bool hex = memchr("0123456789abcdef", s.at[4], 16) && memchr("0123456789abcdef", s.at[5], 16);
-    return memcmp(s.at + 2, "00", 2) == 0 && hex ? 6 : 0;
+    bool control = s.at[2] == '0' && s.at[3] == '0' && is_hex(s.at[4]) && is_hex(s.at[5]);
+    return control || memcmp(s.at, no_character, ESCAPE_MAX) == 0 ? ESCAPE_MAX : 0;
 }
 
 static bool is_plain(char c)
@@ -294,7 +301,8 @@ static size_t value_len(const char *text)
 static bool is_key(struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
-        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789_", s.at[i]))
+        char c = s.at[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
             return false;
     }
     return s.len > 0;

@@ -141,7 +141,7 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 
 static void apply_http(const struct arguments *a, struct config *config)
 {
-    char ip[46];
+    char ip[46] = "";
     if (a->dev)
         config->http_bind_ip[0] = '\0'; /* where the other ports are: on this machine */
     if (!a->http)
@@ -155,7 +155,7 @@ static void apply_http(const struct arguments *a, struct config *config)
 static int index_of(const char *const *words, const char *word)
 {
     int i = 0;
-    while (strcmp(words[i], word) != 0)
+    while (words[i] && strcmp(words[i], word) != 0)
         i++;
     return i;
 }

@@ -26,11 +26,11 @@ struct setting {
     size_t doc_at; /* of its text in struct doc */
     size_t at;     /* of its value in struct config */
     size_t size;
-    enum setting_kind kind;
     const char *unit; /* "ms"; "" = none */
     int64_t min;      /* numbers */
     int64_t max;
     const char *const *words; /* closed by NULL */
+    enum setting_kind kind;
     bool reloads;
 };
 
