@@ -48,6 +48,7 @@ void metrics_free(struct metrics *m)
         free(m->series[i]);
     for (size_t i = 0; i < m->n_operations; i++)
         free(m->operations[i]);
+    process_walk_done(&m->descriptors);
     map_done(&m->by_place);
     map_done(&m->by_operation);
     free(m->series);
@@ -319,6 +320,7 @@ void metrics_tick(struct metrics *m, int64_t wall_ms)
 {
     const struct core *core = metrics_core(m);
     struct view_server server;
+    process_step(&m->descriptors);
     if (!core)
         return;
     if (m->looked_at == 0)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/metrics.h"
+#include "api/process.h"
 #include "base/err.h"
 #include "base/histogram.h"
 #include "base/map.h"
@@ -103,6 +104,7 @@ struct metrics {
 
     int64_t looked_at; /* id of the server that was looked at last; 0 = begin anew */
     int32_t look_each_tick;
+    struct process_walk descriptors;
 };
 
 struct series *series_of(struct metrics *m, int32_t fleet_id, int8_t region);

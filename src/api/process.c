@@ -36,20 +36,51 @@ static void read_memory(struct process_figures *ret)
     (void)fclose(f);
 }
 
-/* Since Linux 6.2 the size of the folder is the count; walking it costs a microsecond for each. */
-static int64_t open_fds(void)
+enum { STEPS = 256, NOT_OURS = 3 }; /* ".", ".." and the folder itself */
+
+/* Since Linux 6.2 the size of the folder is the count; before, it is 0. */
+static int64_t count_said(void)
 {
     struct stat st;
-    if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
-        return st.st_size;
-    DIR *folder = opendir("/proc/self/fd");
-    if (!folder)
-        return -1;
-    int64_t n = -3; /* ".", ".." and the folder itself */
-    while (readdir(folder))
-        n++;
-    (void)closedir(folder);
-    return n;
+    return stat("/proc/self/fd", &st) == 0 ? st.st_size : 0;
+}
+
+void process_walk_done(struct process_walk *walk)
+{
+    if (walk->folder)
+        (void)closedir(walk->folder);
+    walk->folder = NULL;
+}
+
+void process_step(struct process_walk *walk)
+{
+    if (walk->folder || count_said() <= 0)
+        process_walk_step(walk);
+}
+
+void process_walk_step(struct process_walk *walk)
+{
+    if (!walk->folder) {
+        walk->seen = 0;
+        walk->folder = opendir("/proc/self/fd");
+    }
+    for (int i = 0; walk->folder && i < STEPS; i++) {
+        if (readdir(walk->folder)) {
+            walk->seen++;
+            continue;
+        }
+        walk->counted = walk->seen - NOT_OURS;
+        walk->walked = true;
+        process_walk_done(walk);
+    }
+}
+
+static int64_t open_fds(const struct process_walk *walk)
+{
+    int64_t said = count_said();
+    if (said > 0)
+        return said;
+    return walk->walked ? walk->counted : -1;
 }
 
 static int64_t max_fds(void)
@@ -58,13 +89,13 @@ static int64_t max_fds(void)
     return getrlimit(RLIMIT_NOFILE, &files) == 0 ? (int64_t)files.rlim_cur : -1;
 }
 
-void process_read(struct process_figures *ret)
+void process_read(const struct process_walk *walk, struct process_figures *ret)
 {
     *ret = (struct process_figures){
         .cpu_us = cpu_us(),
         .resident_bytes = -1,
         .virtual_bytes = -1,
-        .open_fds = open_fds(),
+        .open_fds = open_fds(walk),
         .max_fds = max_fds(),
     };
     read_memory(ret);

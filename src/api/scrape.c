@@ -658,7 +658,7 @@ void metrics_render(struct metrics *m, struct buf *out)
 {
     struct scrape s = {.m = m, .out = out, .core = metrics_core(m), .now_us = clock_monotonic_us()};
     find_places(&s);
-    process_read(&s.process);
+    process_read(&m->descriptors, &s.process);
     if (s.core)
         core_count(s.core, &s.counts);
     s.has_store = m->sources.store && store_figures(m->sources.store, &s.store);
