@@ -369,8 +369,9 @@ static void remember(struct access *a, const uint8_t hash[HASH_SIZE],
     memcpy(&key, hash, sizeof(key));
     if (map_get(&a->verified, key))
         return;
-    if (a->verified.len >= ACCESS_CACHE_MAX)
-        forget(a, container_of(list_first(&a->by_age), struct verified, in_age));
+    struct link *oldest = list_first(&a->by_age);
+    if (oldest && a->verified.len >= ACCESS_CACHE_MAX)
+        forget(a, container_of(oldest, struct verified, in_age));
     struct verified *v = xcalloc(1, sizeof(*v));
     memcpy(v->hash, hash, HASH_SIZE);
     v->grant = *grant;

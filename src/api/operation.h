@@ -38,19 +38,18 @@ enum { OPERATION_FIELDS_MAX = 8, OPERATION_ERRORS_MAX = 8 };
 
 struct operation {
     const char *name; /* "drain_server" */
-    enum http_method method;
     const char *path; /* "/v1/servers/{id}/drain" */
-    uint32_t scope;   /* of enum access_scope; 0 = no token is needed */
+    enum http_method method;
+    uint32_t scope; /* of enum access_scope; 0 = no token is needed */
     const char *summary;
     const char *about;                             /* more sentences, or NULL */
     struct field fields[OPERATION_FIELDS_MAX + 1]; /* closed by one without a name */
 
     const struct shape *answer; /* NULL: it is no JSON, but content_type */
-    bool is_list;               /* {"items": [answer …], "next": cursor or null} */
     const char *content_type;
-
-    int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
     void (*handle)(struct call *c);
+    int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
+    bool is_list;                     /* {"items": [answer …], "next": cursor or null} */
 };
 
 extern const struct operation operations[];

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/view.h"
 #include "net/loop.h"
 #include "store/pipeline.h"
 #include "store/writer.h"
@@ -352,6 +353,11 @@ const char *service_http_address(const struct service *s, char dst[ADDRESS_MAX])
 void service_count(const struct service *s, struct core_counts *ret)
 {
     core_count(pipeline_core(s->pipeline), ret);
+}
+
+bool service_has_tokens(const struct service *s)
+{
+    return core_next(pipeline_core(s->pipeline), ROW_enrolment, 0) != 0;
 }
 
 void service_run(struct service *s)

@@ -66,6 +66,9 @@ const char *service_http_address(const struct service *s, char dst[ADDRESS_MAX])
 /* What it knows now. */
 void service_count(const struct service *s, struct core_counts *ret);
 
+/* True when somebody made an enrolment token; those of the configuration do not count. */
+bool service_has_tokens(const struct service *s);
+
 /* Works with this from now on. On the loop's thread. */
 void service_reconfigure(struct service *s, const struct service_change *change);
 

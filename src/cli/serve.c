@@ -144,10 +144,7 @@ static void apply_http(const struct arguments *a, struct config *config)
     char ip[46] = "";
     if (a->dev)
         config->http_bind_ip[0] = '\0'; /* where the other ports are: on this machine */
-    if (!a->http)
-        return;
-    (void)split_address(a->http, ip, &config->http_port);
-    if (ip[0])
+    if (a->http && split_address(a->http, ip, &config->http_port) && ip[0])
         str_copy(config->http_bind_ip, sizeof(config->http_bind_ip), str_of(ip));
 }
 
@@ -207,7 +204,8 @@ static int read_all(const void *arguments, struct config *ret, struct config_mis
 }
 
 /* What an operator should know before he wonders. */
-static void warn(const struct arguments *a, const struct config *config)
+static void warn(const struct arguments *a, const struct config *config,
+                 const struct service *service)
 {
     char quoted[LOG_QUOTE_MAX + 8];
     if (a->client_port >= 0)
@@ -217,10 +215,10 @@ static void warn(const struct arguments *a, const struct config *config)
                  "DEVELOPMENT MODE: every token is accepted, from this machine only; "
                  "do not put players on this",
                  "bind=%s", config->bind_ip);
-    else if (config->core.n_enrolments == 0)
+    else if (config->core.n_enrolments == 0 && !service_has_tokens(service))
         log_line(LOG_WARN,
-                 "no token is configured, so nobody can connect; list tokens in the file given "
-                 "with --config, or try things out with --dev",
+                 "there is no enrolment token, so nobody can connect; make one with 'muster token "
+                 "enrol', list some in the file given with --config, or try things out with --dev",
                  "config=%s", log_quote(quoted, str_of(a->config)));
 }
 
@@ -336,7 +334,7 @@ static int serve(const struct arguments *a, struct running *running)
         return EXIT_REFUSED;
     }
     log_started(service, a->data, running->digest);
-    warn(a, config);
+    warn(a, config, service);
     say_ready(service);
     service_run(service);
     service_free(service);
