@@ -39,12 +39,30 @@ static inline bool link_in_list(const struct link *n)
     return n->next != NULL;
 }
 
+/* next is in a list, or is the head of one. */
+static inline void list_insert_before(struct link *next, struct link *n)
+{
+    n->prev = next->prev;
+    n->next = next;
+    next->prev->next = n;
+    next->prev = n;
+}
+
 static inline void list_append(struct list *l, struct link *n)
 {
-    n->prev = l->head.prev;
-    n->next = &l->head;
-    l->head.prev->next = n;
-    l->head.prev = n;
+    list_insert_before(&l->head, n);
+}
+
+/* Appends all of `from`, in order; it is empty afterwards. */
+static inline void list_move_all(struct list *to, struct list *from)
+{
+    if (list_empty(from))
+        return;
+    from->head.next->prev = to->head.prev;
+    to->head.prev->next = from->head.next;
+    from->head.prev->next = &to->head;
+    to->head.prev = from->head.prev;
+    list_init(from);
 }
 
 static inline void list_remove(struct link *n)

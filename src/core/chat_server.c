@@ -348,7 +348,7 @@ void chat_server_take_over(struct core *core, struct chat_server *fresh,
     fresh->enrolment = old->enrolment;
     fresh->regions = old->regions;
     deadline_clear(core, &fresh->forget);
-    deadline_set(core, &fresh->silent, DEADLINE_AWAKE, old->silent.at_ms);
+    deadline_set(core, &fresh->silent, DEADLINE_AWAKE, deadline_at_ms(&old->silent));
     peer_bind(core, fresh->conn,
               (struct peer){.role = PEER_CHAT, .chat = fresh, .enrolment = fresh->enrolment});
 }

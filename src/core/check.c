@@ -23,7 +23,7 @@ static bool has_deadline(const struct core *core, const struct deadline *d)
 {
     if (!deadline_is_set(d))
         return false;
-    int64_t late_ms = deadline_now(core, (enum deadline_clock)d->clock) - d->at_ms;
+    int64_t late_ms = deadline_now(core, (enum deadline_clock)d->clock) - deadline_at_ms(d);
     return core->read_only || core->last_tick_ms == 0 || late_ms < 2000;
 }
 

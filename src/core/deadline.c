@@ -1,18 +1,6 @@
 #include "base/plant.h"
 #include "core/state.h"
 
-bool deadline_before(const struct heap_node *a, const struct heap_node *b)
-{
-    const struct deadline *x = container_of(a, struct deadline, node);
-    const struct deadline *y = container_of(b, struct deadline, node);
-    return x->at_ms != y->at_ms ? x->at_ms < y->at_ms : x->order < y->order;
-}
-
-bool deadline_is_set(const struct deadline *d)
-{
-    return heap_has(&d->node);
-}
-
 int64_t deadline_now(const struct core *core, enum deadline_clock clock)
 {
     if (PLANTED(wall_clock_liveness) && clock == DEADLINE_AWAKE)
@@ -24,15 +12,12 @@ void deadline_set(struct core *core, struct deadline *d, enum deadline_clock clo
 {
     assert(!deadline_is_set(d) || d->clock == clock);
     d->clock = (uint8_t)clock;
-    d->at_ms = at_ms;
-    d->order = ++core->deadlines_set;
-    heap_update(&core->deadlines[clock], &d->node);
+    wheel_set(&core->deadlines[clock], &d->node, at_ms);
 }
 
 void deadline_clear(struct core *core, struct deadline *d)
 {
-    if (deadline_is_set(d))
-        heap_remove(&core->deadlines[d->clock], &d->node);
+    wheel_remove(&core->deadlines[d->clock], &d->node);
 }
 
 static void fire(struct core *core, struct deadline *d)
@@ -81,14 +66,9 @@ static void fire(struct core *core, struct deadline *d)
 void deadlines_run(struct core *core)
 {
     for (int clock = 0; clock < DEADLINE_CLOCKS; clock++) {
-        struct heap *heap = &core->deadlines[clock];
         int64_t now_ms = deadline_now(core, (enum deadline_clock)clock);
-        for (struct heap_node *n = heap_top(heap); n; n = heap_top(heap)) {
-            struct deadline *d = container_of(n, struct deadline, node);
-            if (d->at_ms > now_ms)
-                break;
-            heap_remove(heap, n);
-            fire(core, d);
-        }
+        struct wheel_node *n;
+        while ((n = wheel_pop(&core->deadlines[clock], now_ms)))
+            fire(core, container_of(n, struct deadline, node));
     }
 }

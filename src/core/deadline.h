@@ -1,7 +1,7 @@
 /* Deadlines: every state that is not final has one. Visible inside src/core only. */
 #pragma once
 
-#include "base/heap.h"
+#include "base/wheel.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,19 +28,27 @@ enum deadline_kind {
 };
 
 struct deadline {
-    struct heap_node node;
-    int64_t at_ms;
-    int64_t order; /* of those of the same moment, the one that was set first fires first */
+    struct wheel_node node;
     uint8_t kind;
     uint8_t clock;
 };
 
 void deadline_set(struct core *core, struct deadline *d, enum deadline_clock clock, int64_t at_ms);
 void deadline_clear(struct core *core, struct deadline *d);
-bool deadline_is_set(const struct deadline *d);
+
+static inline bool deadline_is_set(const struct deadline *d)
+{
+    return wheel_has(&d->node);
+}
+
+/* When it fires, or would have: valid once it was set. */
+static inline int64_t deadline_at_ms(const struct deadline *d)
+{
+    return d->node.at_ms;
+}
+
 int64_t deadline_now(const struct core *core, enum deadline_clock clock);
 
-bool deadline_before(const struct heap_node *a, const struct heap_node *b);
-
-/* Fires everything that is due, oldest first. */
+/* Fires everything that is due, oldest first, and those of one moment in the order in which they
+ * were set. */
 void deadlines_run(struct core *core);

@@ -17,7 +17,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     list_init(&core->finished);
     list_init(&core->events_sent);
     for (int i = 0; i < DEADLINE_CLOCKS; i++)
-        heap_init(&core->deadlines[i], deadline_before);
+        wheel_init(&core->deadlines[i]);
     for (int kind = 0; kind < ROW_KINDS; kind++) {
         core->counters[kind] = (struct object){.kind = ROW_counter};
         core->counter_rows[kind] = (struct row_counter){.id = kind, .next = 1};
@@ -79,8 +79,6 @@ void core_free(struct core *core)
     map_done(&core->sessions_by_lobby);
     map_done(&core->seats_by_player);
     map_done(&core->tickets_by_key);
-    for (int i = 0; i < DEADLINE_CLOCKS; i++)
-        heap_done(&core->deadlines[i]);
     sodium_memzero(core->secret, sizeof(core->secret));
     sodium_memzero(core->guids, sizeof(core->guids));
     free(core);
@@ -295,9 +293,7 @@ static void refuse_unknown_peers(struct core *fresh, const struct core *old)
 /* The fresh core was loaded as if it had never slept. */
 static void sleep_like(struct core *fresh, const struct core *old)
 {
-    struct heap *heap = &fresh->deadlines[DEADLINE_AWAKE];
-    for (size_t i = 0; i < heap->len; i++)
-        container_of(heap->nodes[i], struct deadline, node)->at_ms -= old->asleep_ms;
+    wheel_shift(&fresh->deadlines[DEADLINE_AWAKE], -old->asleep_ms);
     fresh->asleep_ms = old->asleep_ms;
     fresh->last_tick_ms = old->last_tick_ms;
 }

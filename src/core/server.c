@@ -804,11 +804,11 @@ void server_take_over(struct core *core, struct server *fresh, struct server *ol
     /* One that was Offline is found to be so again, for what that did may be among the lost. */
     int64_t awake_ms = deadline_now(core, DEADLINE_AWAKE);
     deadline_set(core, &fresh->silent, DEADLINE_AWAKE,
-                 deadline_is_set(&old->silent) ? old->silent.at_ms : awake_ms);
+                 deadline_is_set(&old->silent) ? deadline_at_ms(&old->silent) : awake_ms);
     if (deadline_is_set(&old->list))
-        deadline_set(core, &fresh->list, DEADLINE_AWAKE, old->list.at_ms);
+        deadline_set(core, &fresh->list, DEADLINE_AWAKE, deadline_at_ms(&old->list));
     if (deadline_is_set(&old->backoff))
-        deadline_set(core, &fresh->backoff, DEADLINE_AWAKE, old->backoff.at_ms);
+        deadline_set(core, &fresh->backoff, DEADLINE_AWAKE, deadline_at_ms(&old->backoff));
     if (fresh->conn)
         peer_bind(
             core, fresh->conn,

@@ -720,7 +720,7 @@ void session_give_time(struct core *core, struct session *session)
 {
     int64_t soonest_ms = core->now.core_ms + core->config.timeouts.heartbeat_ms;
     bool waits = session->row.state == SESSION_LOST || session->row.state == SESSION_CANCELLING;
-    if (waits && session->deadline.at_ms < soonest_ms)
+    if (waits && deadline_at_ms(&session->deadline) < soonest_ms)
         deadline_set(core, &session->deadline, DEADLINE_CORE, soonest_ms);
 }
 

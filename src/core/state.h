@@ -87,8 +87,7 @@ struct core {
     struct map requests_by_key;
     struct roll rolls[ROW_KINDS]; /* every object, by id */
 
-    struct heap deadlines[DEADLINE_CLOCKS];
-    int64_t deadlines_set; /* so far */
+    struct wheel deadlines[DEADLINE_CLOCKS];
     int64_t spoofed; /* frames that named somebody else's id */
     char check_text[200];
 };

@@ -146,7 +146,7 @@ static int64_t backoff_left_ms(const struct core *core, const struct server *ser
 {
     if (!deadline_is_set(&server->backoff))
         return 0;
-    int64_t left_ms = server->backoff.at_ms - deadline_now(core, DEADLINE_AWAKE);
+    int64_t left_ms = deadline_at_ms(&server->backoff) - deadline_now(core, DEADLINE_AWAKE);
     return left_ms > 0 ? left_ms : 0;
 }
 
@@ -250,7 +250,7 @@ bool view_session(const struct core *core, int64_t id, struct view_session *ret)
         return false;
     view_row_session(core, &session->row, core->now, ret);
     ret->seated = session->seated;
-    ret->deadline_wall_ms = wall_of(core, session->deadline.at_ms);
+    ret->deadline_wall_ms = wall_of(core, deadline_at_ms(&session->deadline));
     return true;
 }
 
