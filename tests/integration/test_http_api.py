@@ -735,3 +735,43 @@ def test_http_port_that_is_taken_is_named(tmp_path, make_world):
     with pytest.raises(AssertionError) as refusal:
         muster.start()
     assert f"Cannot listen for HTTP on {taken}: address already in use" in str(refusal.value)
+
+
+# --- a busy place
+
+
+def test_long_search_is_cut_into_pages(world):
+    """No request looks at more than 10,000 objects; the cursor leads on."""
+    asker = world.chat()
+    n = 12_000
+    for first in range(1, n + 1, 500):
+        for lobby in range(first, first + 500):
+            asker.request(lobby)
+        for lobby in range(first, first + 500):
+            asker.refused(lobby)
+    page = world.api.get("/v1/tickets", state="done")
+    assert page["items"] == [] and int(page["next"]) == 10_000
+    assert world.api.get("/v1/tickets", state="done", cursor=page["next"]) == {
+        "items": [], "next": None}
+    assert len(world.api.all("/v1/tickets", limit=1000)) == n
+
+
+def test_request_during_the_stop_is_told(gated, gate):
+    """Muster waits for the disk, and a client with an open connection asks for something."""
+    api, asker = gated.api, gated.chat()
+    with socket.create_connection(gated.muster.http_address, timeout=8) as s:
+        head = f"Host: x\r\nAuthorization: Bearer {api.token}\r\n\r\n"
+        s.sendall(f"GET /v1/regions HTTP/1.1\r\n{head}".encode())
+        assert s.recv(65536).startswith(b"HTTP/1.1 200")
+        gate.close()
+        asker.request(1)
+        gated.wait(lambda: gate.somebody_waits, "commit that waits for the disk")
+        gated.muster.signal(signal.SIGTERM)
+        gated.wait(lambda: gated.muster.log_lines("stopping"), "stop")
+        s.sendall(f"GET /v1/status HTTP/1.1\r\n{head}".encode())
+        answer = s.recv(65536)
+        while answer and b"\r\n\r\n" not in answer:
+            answer += s.recv(65536)
+        assert b"503" in answer.split(b"\r\n")[0]
+        gate.open()
+    assert gated.muster.finish() == 0
