@@ -264,18 +264,17 @@ static void describe(const struct arg *arg, char *dst, size_t cap)
              arg->words ? ": " : "", arg->words ? words : "");
 }
 
-/* Breaks text between words; it begins at HELP_COLUMN and every further line does too. */
-static void print_wrapped(FILE *to, const char *text)
+void args_print_wrapped(FILE *to, const char *text, int column)
 {
-    int column = HELP_COLUMN;
+    int at = column;
     while (*text) {
         int n = (int)strcspn(text, " ");
-        if (column > HELP_COLUMN && column + n > HELP_WIDTH) {
-            fprintf(to, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+        if (at > column && at + n > HELP_WIDTH) {
+            fprintf(to, "\n%*s", column, "");
+            at = column;
         }
-        fprintf(to, "%s%.*s", column > HELP_COLUMN ? " " : "", n, text);
-        column += n + 1;
+        fprintf(to, "%s%.*s", at > column ? " " : "", n, text);
+        at += n + 1;
         text += n + (text[n] == ' ' ? 1 : 0);
     }
     fputc('\n', to);
@@ -292,7 +291,7 @@ void args_print_help(FILE *to, const struct arg *table)
             n = fprintf(to, "\n") - 1;
         fprintf(to, "%*s", HELP_COLUMN - n, "");
         describe(table, text, sizeof(text));
-        print_wrapped(to, text);
+        args_print_wrapped(to, text, HELP_COLUMN);
     }
 }
 

@@ -43,6 +43,9 @@ bool args_parse_all(int argc, char **argv, const struct arg *const *tables);
 /* Prints what a table's rows say about themselves, aligned, with the words or units they take. */
 void args_print_help(FILE *to, const struct arg *table);
 
+/* Prints text, broken between words; it begins at that column, as does every further line. */
+void args_print_wrapped(FILE *to, const char *text, int column);
+
 /* Prints "muster VERB: ..." and where to read more; always false, to be returned. */
 bool args_refuse(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

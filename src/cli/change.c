@@ -169,12 +169,9 @@ int drain_run(int argc, char **argv)
 
 static void say_undrained(struct remote *r, const char *server)
 {
-    const struct json *v = r->answer.json;
+    struct str status = json_get_text(json_member(r->answer.json, "status"));
     term_printf(&r->out, "server %s is ", server);
-    struct str status = json_get_text(json_member(v, "status"));
     term_put_styled(&r->out, &r->term, show_style(status), status);
-    if (json_length(json_member(v, "draining_by")) > 0)
-        term_put(&r->out, ": it asked for that itself, which only the server can take back");
     term_put(&r->out, "\n");
 }
 

@@ -17,7 +17,7 @@ struct command {
     /* What `muster VERB --help` prints: `usage`, or when that is NULL what is made of the rest. */
     const char *usage;
     const char *synopsis; /* what follows the verb: "SERVER [OPTIONS]" */
-    const char *about;    /* lines, each with its newline */
+    const char *about;    /* lines, each with its newline; NULL = what the operation says */
     const struct arg *options;
     const struct arg *shared; /* more of them; NULL = none */
     const char *operation;    /* of the HTTP API: its arguments are options too; NULL = none */

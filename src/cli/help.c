@@ -65,6 +65,19 @@ static void print_options(FILE *to, const struct command *c)
     }
 }
 
+static void print_about(FILE *to, const struct command *c)
+{
+    char text[512];
+    const struct operation *o = c->operation ? operation_find(c->operation) : NULL;
+    if (c->about || !o) {
+        fputs(c->about, to);
+        return;
+    }
+    snprintf(text, sizeof(text), "%s%s%s", o->summary, o->about ? " " : "",
+             o->about ? o->about : "");
+    args_print_wrapped(to, text, 0);
+}
+
 static void print_example(FILE *to, const char *lines)
 {
     fprintf(to, "\nExample:\n");
@@ -81,7 +94,9 @@ void help_verb(FILE *to, const struct command *c)
         fputs(c->usage, to);
         return;
     }
-    fprintf(to, "Usage: muster %s %s\n\n%s\n", c->name, c->synopsis, c->about);
+    fprintf(to, "Usage: muster %s %s\n\n", c->name, c->synopsis);
+    print_about(to, c);
+    fputc('\n', to);
     print_options(to, c);
     if (c->example)
         print_example(to, c->example);

@@ -166,8 +166,12 @@ void term_fit(struct buf *out, struct str s, int columns, int rows)
         n += end ? 1 : 0;
         s = (struct str){s.at + n, s.len - n};
     }
-    if (shown < lines && room > 0)
-        term_printf(out, "... %zu more\n", lines - shown);
+    if (shown < lines && room > 0) {
+        char more[40];
+        snprintf(more, sizeof(more), "... %zu more", lines - shown);
+        fit_line(out, str_of(more), columns);
+        term_put(out, "\n");
+    }
 }
 
 bool term_flush(struct buf *out, int fd)

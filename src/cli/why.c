@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static struct {
     const char *ticket;
@@ -89,17 +88,8 @@ static int draw(struct remote *r, void *user)
     return EXIT_DONE;
 }
 
-/* Ids only grow, so the newest request has the largest. Text of equal length compares as numbers
- * do. */
-static void keep_larger(char best[24], struct str id)
-{
-    char text[24];
-    if (str_copy(text, sizeof(text), id) &&
-        (strlen(text) > strlen(best) || (strlen(text) == strlen(best) && strcmp(text, best) > 0)))
-        snprintf(best, 24, "%s", text);
-}
-
-/* The newest ticket of the lobby into `ret`; "" when there is none. */
+/* The newest ticket of the lobby into `ret`; "" when there is none. A page may be empty although
+ * more follow. */
 static int find_ticket(struct remote *r, char ret[24])
 {
     struct ask ask;
@@ -107,19 +97,18 @@ static int find_ticket(struct remote *r, char ret[24])
     ret[0] = '\0';
     ask_init(&ask, "list_tickets", NULL);
     ask_set_number(&ask, "lobby", set.lobby);
-    if (set.chat_server)
-        ask_set(&ask, "chat_server", set.chat_server);
+    ask_set(&ask, "chat_server", set.chat_server);
+    ask_set(&ask, "order", "newest");
+    ask_set_number(&ask, "limit", 1);
     do {
-        if (*cursor)
-            ask_set(&ask, "cursor", cursor);
+        ask_set(&ask, "cursor", *cursor ? cursor : NULL);
         int code = remote_ask(r, &ask);
         if (code != EXIT_DONE)
             return code;
-        const struct json *items = json_member(r->answer.json, "items");
-        for (size_t i = 0; i < json_length(items); i++)
-            keep_larger(ret, json_get_text(json_member(json_item(items, i), "id")));
+        const struct json *newest = json_item(json_member(r->answer.json, "items"), 0);
+        (void)str_copy(ret, 24, json_get_text(json_member(newest, "id")));
         (void)str_copy(cursor, sizeof(cursor), json_get_text(json_member(r->answer.json, "next")));
-    } while (*cursor);
+    } while (!*ret && *cursor);
     return EXIT_DONE;
 }
 

@@ -145,6 +145,8 @@ static void test_fit_cuts_lines_and_says_what_is_missing(void **state)
     expect(&out, "\033[31mabc\033[0m\n");
     term_fit(&out, STR("1\n2\n"), 80, 1);
     expect(&out, "... 2 more\n");
+    term_fit(&out, STR("1\n2\n"), 3, 1);
+    expect(&out, "...\n");
 }
 
 /* A pseudo-terminal's end that a program would write to. */
