@@ -29,6 +29,8 @@ class Screen:
         self.cursor_shown = True
         self.wraps = True
         self.row = self.column = 0
+        self.resized = False  # the frame that comes may still be for the old size
+        self.misfit = False  # this frame is
         self.rest = ""
 
     @property
@@ -84,18 +86,30 @@ class Screen:
             self.wraps = on
         else:
             assert number == "2026", f"unknown mode {number}"
+            self.frame(on)
+
+    def frame(self, begins):
+        if not begins and not self.misfit:
+            self.resized = False
+        self.misfit = False
+
+    def too_large(self):
+        assert self.resized, "what is drawn does not fit"
+        self.misfit = True
 
     def put(self, character):
         if character == "\n":
             self.row += 1
             if self.row == len(self.lines):
                 self.lines.append("")
-            assert self.alternate is None or self.row < self.rows, "a screen must not scroll"
+            if self.alternate is not None and self.row >= self.rows:
+                self.too_large()
         elif character == "\r":
             self.column = 0
         else:
             assert character.isprintable(), f"raw control character {character!r}"
-            assert self.column < self.columns or self.alternate is None, "a line must fit"
+            if self.alternate is not None and self.column >= self.columns:
+                self.too_large()
             line = self.lines[self.row].ljust(self.column)
             self.lines[self.row] = line[: self.column] + character + line[self.column + 1 :]
             self.column += 1
@@ -104,14 +118,15 @@ class Screen:
 class Terminal:
     """A muster command on a terminal of its own. Use it in a with block."""
 
-    def __init__(self, *arguments, columns=100, rows=30, env=None):
+    def __init__(self, *arguments, columns=100, rows=30, env=None, program=None):
+        """program: what runs instead of muster; arguments are its."""
         self.screen = Screen(columns, rows)
         self.raw = ""
         self.master, slave = pty.openpty()
         self.mode = termios.tcgetattr(slave)
-        self.size(columns, rows)
+        self.set_size(columns, rows)
         self.process = subprocess.Popen(
-            [binary(), *map(str, arguments)],
+            [program or binary(), *map(str, arguments)],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -122,6 +137,12 @@ class Terminal:
         self.slave = slave
 
     def size(self, columns, rows):
+        """Another size; waits until what is drawn fits it."""
+        self.set_size(columns, rows)
+        self.screen.resized = True
+        self.wait(lambda: not self.screen.resized, f"screen of {columns} x {rows}")
+
+    def set_size(self, columns, rows):
         self.screen.columns, self.screen.rows = columns, rows
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
