@@ -2,6 +2,7 @@
 
 #include "cli/setting.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@ static void print(struct shown *s, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    assert(n >= 0 && (size_t)n < sizeof(text)); /* every value and meaning is shorter */
     buf_append(s->out, text, (size_t)n);
 }
 
