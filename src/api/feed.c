@@ -67,6 +67,7 @@ struct feed_reader {
     struct feed_place told; /* what the last id said */
     int64_t next_note;
     int64_t next_load;
+    bool placed;  /* he has had the place he asked for, or was told that it is gone */
     size_t share; /* bytes he may still be given until the next tick */
     bool greeted;
     bool asleep; /* the last pull found nothing */
@@ -369,18 +370,21 @@ static void greet(struct feed_reader *r, struct buf *out)
     r->greeted = true;
 }
 
-/* True when something was said, or the reader stands elsewhere now. */
+/* True when the place he stands at is not to be had; he has then been told, and stands elsewhere.
+ */
 static bool say_if_lost(struct feed_reader *r, struct buf *out)
 {
     const struct feed *f = r->feed;
     bool ahead = r->at.seq > f->last + 1 || (r->at.seq == f->last + 1 && r->at.index > 0);
+    bool lost = ahead || r->at.seq < f->first;
     if (ahead)
         say_gap(r, out, f->last + 1, "ahead");
-    else if (r->at.seq < f->first)
+    else if (lost && !r->placed)
         say_gap(r, out, f->first, "forgotten");
-    else
-        return false;
-    return true;
+    else if (lost)
+        say_gap(r, out, f->last + 1, "behind"); /* the oldest would be gone again at once */
+    r->placed = true;
+    return lost;
 }
 
 /* A resumed reader knows how many changes he has, not how many bytes they take. */

@@ -30,7 +30,7 @@ enum {
     FEED_COMMENT_MS = 15000,          /* a sign of life when there is nothing else to say */
     FEED_LOAD_MS = 1000,
     FEED_WAKE_MS = 20,
-    FEED_TICK_BYTES = 2 << 20, /* of text for all readers together, between two ticks … */
+    FEED_TICK_BYTES = 1 << 20, /* of text for all readers together, between two ticks … */
     FEED_SHARE_MIN = 4096,     /* … but so much for each */
 };
 

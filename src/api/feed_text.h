@@ -31,7 +31,7 @@ void feed_text_change(struct buf *out, const struct core *core, const struct cha
 /* An id without an event. */
 void feed_text_id(struct buf *out, struct feed_place place);
 
-/* Changes are missing between the two places. why: "forgotten" "ahead" "damaged". */
+/* Changes are missing between the two places. why: "forgotten" "behind" "ahead" "damaged". */
 void feed_text_gap(struct buf *out, struct feed_place from, struct feed_place to, const char *why);
 
 /* A released EFFECT_NOTE, kept for the moment it takes to be shown. */
