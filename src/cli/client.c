@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     CONNECT_S = 5,
@@ -173,6 +174,23 @@ static bool set_token(struct client *c, const struct client_settings *set, char 
     return true;
 }
 
+/* libcurl would name its own options when a file is missing. */
+static bool check_tls(const struct client_settings *set, char why[CLIENT_WHY_MAX])
+{
+    const char *const files[] = {set->tls_ca, set->tls_cert, set->tls_key};
+    if (!set->tls_cert != !set->tls_key) {
+        snprintf(why, CLIENT_WHY_MAX, "--tls-cert and --tls-key belong together");
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        if (files[i] && access(files[i], R_OK) != 0) {
+            snprintf(why, CLIENT_WHY_MAX, "cannot read %.300s: %s", files[i], strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 static size_t on_data(char *at, size_t size, size_t n, void *user);
 static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, curl_off_t e);
 
@@ -192,6 +210,10 @@ static void set_up(struct client *c, const struct client_settings *set)
         curl.easy_setopt(c->handle, CURLOPT_NOPROXY, "*");
     if (set->tls_ca)
         curl.easy_setopt(c->handle, CURLOPT_CAINFO, set->tls_ca);
+    if (set->tls_cert && set->tls_key) {
+        curl.easy_setopt(c->handle, CURLOPT_SSLCERT, set->tls_cert);
+        curl.easy_setopt(c->handle, CURLOPT_SSLKEY, set->tls_key);
+    }
     if (c->token) {
         curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
         curl.easy_setopt(c->handle, CURLOPT_XOAUTH2_BEARER, c->token);
@@ -209,7 +231,7 @@ struct client *client_open(const struct client_settings *set, char why[CLIENT_WH
     }
     struct client *c = xcalloc(1, sizeof(*c));
     c->stop_fd = set->stop_fd;
-    if (!set_url(c, url, why) || !set_token(c, set, why)) {
+    if (!set_url(c, url, why) || !set_token(c, set, why) || !check_tls(set, why)) {
         client_close(c);
         return NULL;
     }
@@ -285,8 +307,10 @@ static const char *advice(CURLcode code)
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
         return "--tls-ca FILE names the authority that signed its certificate";
+    case CURLE_SSL_CERTPROBLEM:
+        return "--tls-cert and --tls-key are our own certificate and its key";
     case CURLE_SSL_CONNECT_ERROR:
-        return "is that port one for https?";
+        return "is that port one for https, and does it want --tls-cert?";
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_RECV_ERROR:

@@ -17,11 +17,13 @@
 enum { CLIENT_WHY_MAX = 1024, CLIENT_TIMEOUT_S = 30 };
 
 struct client_settings {
-    const char *url;    /* NULL = MUSTER_URL of the environment, or CLIENT_URL */
-    const char *token;  /* NULL = MUSTER_TOKEN, or what the data folder's admin.token holds */
-    const char *data;   /* NULL = ./data, whose token goes to a Muster on this machine only */
-    const char *tls_ca; /* NULL = the authorities this machine trusts */
-    int stop_fd;        /* when it becomes readable a call ends with CLIENT_STOPPED; -1 = none */
+    const char *url;      /* NULL = MUSTER_URL of the environment, or CLIENT_URL */
+    const char *token;    /* NULL = MUSTER_TOKEN, or what the data folder's admin.token holds */
+    const char *data;     /* NULL = ./data, whose token goes to a Muster on this machine only */
+    const char *tls_ca;   /* NULL = the authorities this machine trusts */
+    const char *tls_cert; /* our own certificate … */
+    const char *tls_key;  /* … and its key, where Muster wants one; both or neither */
+    int stop_fd;          /* when it becomes readable a call ends with CLIENT_STOPPED; -1 = none */
 };
 
 enum client_result {

@@ -19,6 +19,8 @@ static struct {
     const char *token;
     const char *data;
     const char *tls_ca;
+    const char *tls_cert;
+    const char *tls_key;
     const char *output;
     bool no_color;
     bool watch;
@@ -45,6 +47,16 @@ const struct arg remote_options[] = {
      .into = &set.tls_ca,
      .value = "FILE",
      .help = "who signed the certificate of an https URL"},
+    {.name = "--tls-cert",
+     .kind = ARG_TEXT,
+     .into = &set.tls_cert,
+     .value = "FILE",
+     .help = "our own certificate, where Muster wants to see one ..."},
+    {.name = "--tls-key",
+     .kind = ARG_TEXT,
+     .into = &set.tls_key,
+     .value = "FILE",
+     .help = "... and its key"},
     {.name = "--no-color",
      .kind = ARG_FLAG,
      .into = &set.no_color,
@@ -55,7 +67,7 @@ const struct arg remote_options[] = {
 #define OUTPUT_ROW                                                                                 \
     {                                                                                              \
         .name = "--output", .kind = ARG_CHOICE, .into = &set.output, .words = output_words,        \
-        .letter = 'o', .value = "FORMAT", .help = "how to print"             \
+        .letter = 'o', .value = "FORMAT", .help = "how to print"                                   \
     }
 
 const struct arg remote_output_options[] = {OUTPUT_ROW, {0}};
@@ -102,6 +114,8 @@ int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const st
                                              .token = set.token,
                                              .data = set.data,
                                              .tls_ca = set.tls_ca,
+                                             .tls_cert = set.tls_cert,
+                                             .tls_key = set.tls_key,
                                              .stop_fd = r->stop_fd};
     r->client = client_open(&settings, why);
     if (!r->client) {

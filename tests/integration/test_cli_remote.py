@@ -10,9 +10,11 @@ import signal
 import subprocess
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import chat
 import pytest
+import secure
 import snapshot
 from chat import EU, SG, USE
 from muster_proc import REPO, binary, run
@@ -689,6 +691,60 @@ def test_token_of_the_folder_is_not_sent_to_other_machines(liar, tmp_path):
 
 def test_loopback_needs_no_proxy(world, cli):
     cli("status", env={"http_proxy": "http://127.0.0.1:1"})
+
+
+# --- TLS
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory):
+    authority = secure.Authority(tmp_path_factory.mktemp("certs"))
+    server, client = authority.issue("server"), authority.issue("client", client=True)
+    return SimpleNamespace(ca=authority.path, server=server, client=client)
+
+
+@pytest.fixture
+def over_tls(make_world, certs):
+    """A Muster with that certificate; returns a function that asks it for its status."""
+
+    def start(pair, **more):
+        door = {"certificate": str(pair[0]), "key": str(pair[1]), **more}
+        world = make_world(tls={"http": door})
+        url = f"https://127.0.0.1:{world.muster.http_address[1]}"
+        return lambda *options: run("status", "--url", url, "--data", world.muster.data, *options)
+
+    return start
+
+
+def test_https_with_the_authority(over_tls, certs):
+    status = over_tls(certs.server)
+    assert status("--tls-ca", certs.ca).returncode == 0
+    unknown = status()
+    assert unknown.returncode == 3 and "--tls-ca FILE" in unknown.stderr
+
+
+def test_https_with_a_certificate_of_our_own(over_tls, certs):
+    status = over_tls(certs.server, client_ca=str(certs.ca))
+    own = ["--tls-cert", certs.client[0], "--tls-key", certs.client[1]]
+    assert status("--tls-ca", certs.ca, *own).returncode == 0
+    without = status("--tls-ca", certs.ca)
+    assert without.returncode == 3 and "https://127.0.0.1" in without.stderr
+
+
+@pytest.mark.parametrize(
+    "options,sentence",
+    [
+        (["--tls-ca", "/nowhere/ca"], "cannot read /nowhere/ca"),
+        (["--tls-cert", "/dev/null"], "belong together"),
+    ],
+    ids=str,
+)
+def test_wrong_tls_options(options, sentence):
+    result = run("status", "--url", "https://127.0.0.1:1", *options)
+    assert result.returncode == 2 and sentence in result.stderr
+
+
+# --- what others wrote
 
 
 NASTY = "a\x1b[2J\x07b\x9b31mc\x7f\u202ed\r\ne"
