@@ -24,8 +24,8 @@ static const char *const order_words[] = {"oldest", "newest", NULL};
 #define ORDER                                                                                      \
     {                                                                                              \
         .name = "order", .kind = FIELD_WORD, .words = order_words,                                 \
-        .help = "which come first; oldest when not given. A cursor belongs to the order it came "  \
-                "with"                                                                             \
+        .help = "which come first; without it the API begins with the oldest, the CLI's lists of " \
+                "matches and requests with the newest"                                             \
     }
 #define ID(what_)                                                                                  \
     {                                                                                              \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SHOWN_OF_MANY = 100 }; /* in a table, when nothing else was asked for */
 enum { ROWS_PRINTED_AT_ONCE = 10000, CURSOR_MAX = 128, LIMIT_MAX = 1000000000 };
 
 static const struct show_column server_columns[] = {
@@ -138,11 +139,15 @@ static const struct list {
     const char *verb;
     const char *operation;
     const struct show_column *columns;
+    bool endless; /* a million may be kept, of which the newest are meant */
 } lists[] = {
-    {"servers", "list_servers", server_columns},  {"sessions", "list_sessions", session_columns},
-    {"tickets", "list_tickets", ticket_columns},  {"fleets", "list_fleets", fleet_columns},
-    {"regions", "list_regions", region_columns},  {"audit", "list_audit", audit_columns},
-    {"token list", "list_tokens", token_columns},
+    {"servers", "list_servers", server_columns, false},
+    {"sessions", "list_sessions", session_columns, true},
+    {"tickets", "list_tickets", ticket_columns, true},
+    {"fleets", "list_fleets", fleet_columns, false},
+    {"regions", "list_regions", region_columns, false},
+    {"audit", "list_audit", audit_columns, true},
+    {"token list", "list_tokens", token_columns, false},
 };
 
 static const struct list *find(const char *verb)
@@ -170,6 +175,7 @@ struct printer {
     enum output output;
     const struct list_choice *choice;
     size_t n;
+    bool more; /* there are some that were not wanted */
 };
 
 static void print_item(struct printer *p, const struct json *item, int64_t now_ms)
@@ -244,6 +250,7 @@ static int print_pages(struct printer *p, struct ask *a)
         (void)str_copy(cursor, sizeof(cursor),
                        json_get_text(json_member(p->r->answer.json, "next")));
     } while (*cursor && ask_has(a, "cursor") && !is_enough(p));
+    p->more = *cursor != '\0';
     return EXIT_DONE;
 }
 
@@ -256,6 +263,8 @@ int list_draw(struct remote *r, struct ask *a, const struct show_column *columns
     int code = print_pages(&p, a);
     if (code == EXIT_DONE)
         print_end(&p);
+    if (code == EXIT_DONE && p.more && choice->says_more)
+        term_put(&r->out, "More are kept; --limit N shows more of them.\n");
     table_done(&p.table);
     *ret_n = p.n;
     return code;
@@ -272,7 +281,8 @@ const struct arg list_options[] = {
      .min = 1,
      .max = LIMIT_MAX,
      .value = "N",
-     .help = "at most N of them (all)"},
+     .help =
+         "at most N of them (all; of matches, requests and the audit the newest 100 in a table)"},
     {0},
 };
 
@@ -288,6 +298,15 @@ static int draw(struct remote *r, void *user)
     return list_draw(r, &d->ask, d->columns, &chosen, &n);
 }
 
+static void choose_newest(const struct list *list, struct ask *a)
+{
+    if (list->endless && ask_has(a, "order") && !ask_text(a, "order"))
+        ask_set(a, "order", "newest");
+    chosen.says_more = list->endless && !chosen.limit && remote_output() != OUTPUT_JSON;
+    if (chosen.says_more)
+        chosen.limit = SHOWN_OF_MANY;
+}
+
 int list_run(int argc, char **argv)
 {
     struct remote r;
@@ -299,6 +318,7 @@ int list_run(int argc, char **argv)
     int code = remote_open(&r, argc, argv, &d.ask, list_options, remote_list_options, false);
     if (code != EXIT_DONE)
         return code;
+    choose_newest(list, &d.ask);
     code = remote_show(&r, draw, &d);
     remote_close(&r);
     return code;

@@ -12,6 +12,7 @@ const struct show_column *list_columns(const char *verb);
 struct list_choice {
     int64_t limit;                         /* at most so many; 0 = all */
     bool (*keep)(const struct json *item); /* NULL = all */
+    bool says_more;                        /* a line when there are more than the limit */
 };
 
 /* Appends to r->out the items of a list operation, page after page, as remote_output wants them.

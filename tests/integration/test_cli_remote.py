@@ -280,11 +280,16 @@ def test_lists_have_all_pages(world, cli):
     for lobby in range(1, n + 1):
         asker.refused(lobby)
     ids = [t["id"] for t in json.loads(cli("tickets", "-o", "json").stdout)]
-    assert ids == [str(i) for i in range(1, n + 1)]
+    assert ids == [str(i) for i in range(n, 0, -1)], "the newest first"
+    oldest = json.loads(cli("tickets", "-o", "json", "--order", "oldest").stdout)
+    assert [t["id"] for t in oldest] == ids[::-1]
     assert len(json.loads(cli("tickets", "-o", "json", "--limit", "1001").stdout)) == 1001
-    lines = cli("tickets").stdout.splitlines()
+    lines = cli("tickets", "--limit", "2000").stdout.splitlines()
     assert len(lines) == n + 1 and lines[0].split()[0] == "ID"
     assert len({line.index("default") for line in lines[1:]}) == 1, "aligned across pages"
+    *lines, last = cli("tickets").stdout.splitlines()
+    assert len(lines) == 101 and lines[1].split()[0] == str(n)
+    assert last == "More are kept; --limit N shows more of them."
 
 
 # --- changing
