@@ -12,7 +12,7 @@
  * Events with an id are changes, "batch.change" (both decimal). Their type is what changed: fleet
  * chat_server server session seat ticket token audit. An id "batch" alone, sent without an event,
  * means that the reader has all of that batch: it moves Last-Event-ID over what his filter hid.
- * note, load and gap are events too; see docs/http-api.md. Nothing is sent before it is durable,
+ * note, load and gap are events too; see docs/events.md. Nothing is sent before it is durable,
  * and a reader who comes back with his last id goes on right after it, also after a restart. */
 #pragma once
 
