@@ -372,6 +372,15 @@ static void finish(struct load *l, struct load_result *ret, int64_t start_ns)
     l->measuring = false;
 }
 
+/* However short the time, what is measured includes an answer. */
+static bool wait_for_the_first(struct load *l, struct bench *b, const struct load_result *before)
+{
+    int64_t deadline_ns = monotonic_ns() + (int64_t)WAIT_MS * 1000000;
+    while (l->answered == before->answered && !l->lost && monotonic_ns() < deadline_ns)
+        wire_turn(&l->wire, TURN_MS);
+    return l->answered > before->answered || bench_fail(b, "no request was answered");
+}
+
 static bool wait_for_answers(struct load *l, struct bench *b)
 {
     int64_t deadline_ns = monotonic_ns() + (int64_t)WAIT_MS * 1000000;
@@ -396,7 +405,7 @@ bool load_run(struct load *l, struct bench *b, double warm_up_s, double seconds,
         return false;
     int64_t start_ns;
     begin(l, ret, &start_ns);
-    if (!turn_until(l, b, start_ns + (int64_t)(seconds * 1e9)))
+    if (!turn_until(l, b, start_ns + (int64_t)(seconds * 1e9)) || !wait_for_the_first(l, b, ret))
         return false;
     finish(l, ret, start_ns);
     l->sending = false;
