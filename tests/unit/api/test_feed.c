@@ -291,7 +291,8 @@ static bool pull(struct reader *r, size_t max)
 {
     struct buf out = {0};
     assert_true(feed_pull(r->feed, &out, max));
-    take(r, (const char *)out.data, out.len);
+    if (out.len > 0)
+        take(r, (const char *)out.data, out.len);
     buf_append(&r->text, out.data, out.len);
     bool some = out.len > 0;
     buf_done(&out);
