@@ -175,6 +175,12 @@ const char *ask_text(const struct ask *a, const char *field)
     return a->values[index_of(a, field)].text;
 }
 
+int64_t ask_number(const struct ask *a, const char *field)
+{
+    int64_t number = a->values[index_of(a, field)].number;
+    return number == NOT_GIVEN ? 0 : number;
+}
+
 /* ── path and body ─────────────────────────────────────────────────────────────────────────── */
 
 static void put_query(const struct ask *a, struct buf *path)

@@ -39,6 +39,9 @@ void ask_set_number(struct ask *a, const char *field, int64_t number);
 /* What was given for a text or the argument in the path; NULL = nothing. */
 const char *ask_text(const struct ask *a, const char *field);
 
+/* The same for a number; 0 = nothing. */
+int64_t ask_number(const struct ask *a, const char *field);
+
 /* Appends the path, with the query when the operation changes nothing. */
 void ask_put_path(const struct ask *a, struct buf *path);
 

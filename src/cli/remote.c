@@ -158,9 +158,11 @@ static int outcome(struct remote *r, enum client_result result)
                                       : EXIT_UNREACHABLE;
 }
 
-int remote_get(struct remote *r, const char *path, int timeout_s)
+/* A question that waits for something is given that time too. */
+static int timeout_of(const struct ask *a)
 {
-    return outcome(r, client_call(r->client, path, NULL, timeout_s, &r->answer));
+    int64_t wait_s = ask_has(a, "wait") ? ask_number(a, "wait") : 0;
+    return CLIENT_TIMEOUT_S + (int)wait_s;
 }
 
 int remote_ask(struct remote *r, const struct ask *a)
@@ -173,7 +175,7 @@ int remote_ask(struct remote *r, const struct ask *a)
     if (changes)
         ask_put_body(a, &body);
     enum client_result result = client_call(r->client, (const char *)path.data,
-                                            changes ? &body : NULL, CLIENT_TIMEOUT_S, &r->answer);
+                                            changes ? &body : NULL, timeout_of(a), &r->answer);
     buf_done(&path);
     buf_done(&body);
     return outcome(r, result);
@@ -218,7 +220,7 @@ static int watch_screen(struct remote *r, int (*draw)(struct remote *r, void *us
     struct buf last = {0};
     int code = draw(r, user);
     if (code != EXIT_DONE)
-        return code;
+        return code == EXIT_STOPPED ? EXIT_DONE : code;
     r->quiet = true;
     screen_open(STDOUT_FILENO);
     int64_t next_ms = clock_monotonic_ms();

@@ -42,9 +42,6 @@ void remote_close(struct remote *r);
 enum { EXIT_STOPPED = -1 };
 int remote_ask(struct remote *r, const struct ask *a);
 
-/* The same for a path put together by hand and a time to wait. */
-int remote_get(struct remote *r, const char *path, int timeout_s);
-
 /* Prints "muster VERB: " and the client's last sentence on standard error. */
 void remote_complain(const struct remote *r);
 

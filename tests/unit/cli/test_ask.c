@@ -82,6 +82,7 @@ static void test_seconds_are_times(void **state)
     const char *wait[] = {"7", "--wait", "20s", NULL};
     assert_true(parse(&a, "get_ticket", "TICKET", wait));
     expect_path(&a, "/v1/tickets/7?wait=20");
+    assert_int_equal(ask_number(&a, "wait"), 20);
     const char *grace[] = {"3", "--grace", "2h", NULL};
     assert_true(parse(&a, "rotate_token", "TOKEN", grace));
     expect_path(&a, "/v1/tokens/3/rotate");
