@@ -1142,16 +1142,17 @@ static void tls_free(struct tls *t)
 static void tls_begin(struct muster_server *m)
 {
     struct tls *t = calloc(1, sizeof(*t));
-    int error = t ? tls_load(&m->options, &t->credentials) : MUSTER_E_MEMORY;
+    if (!t) {
+        fail(m, MUSTER_E_TLS, muster_error_text(MUSTER_E_MEMORY));
+        return;
+    }
+    m->tls = t;
+    int error = tls_load(&m->options, &t->credentials);
     if (error)
         fail(m, MUSTER_E_TLS, muster_error_text(error));
     else if (gnutls_init(&t->session, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0 ||
              tls_set(t, &m->options, m->fd) < 0)
         fail(m, MUSTER_E_TLS, muster_error_text(MUSTER_E_TLS));
-    else
-        m->tls = t;
-    if (t && !m->tls)
-        tls_free(t);
 }
 
 static void tls_end(struct muster_server *m)

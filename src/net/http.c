@@ -75,8 +75,9 @@ static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *
     memcpy(&conn->peer, peer,
            peer->sa_family == AF_INET6 ? sizeof(conn->peer.v6) : sizeof(conn->peer.v4));
     if (s->tls)
-        conn->credentials = tls_attach(
-            s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+        conn->lease = tls_lease_new(
+            s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,
+            CONN_MEMORY + TLS_SWALLOW_MAX);
     list_append(&s->conns, &conn->link);
     count(s, &conn->peer, true);
     conn_set_deadline(conn, s->limits.head_ms);
@@ -88,7 +89,7 @@ static void conn_free(struct http_conn *conn)
     assert(!conn->request);
     count(conn->server, &conn->peer, false);
     list_remove(&conn->link);
-    tls_release(conn->credentials);
+    tls_lease_free(conn->lease);
     free(conn);
 }
 

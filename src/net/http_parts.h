@@ -10,6 +10,7 @@
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/tls.h"
+#include "net/tls_lease.h"
 #include "wire/uri.h"
 
 #include <microhttpd.h>
@@ -51,8 +52,8 @@ struct http_conn {
     int fd; /* libmicrohttpd's */
     union address peer;
     struct http_request *request; /* NULL between requests */
-    struct tls_credentials *credentials;
-    int64_t deadline_ms; /* in the server's time; HTTP_NEVER = none */
+    struct tls_lease *lease;      /* NULL = plain */
+    int64_t deadline_ms;          /* in the server's time; HTTP_NEVER = none */
 };
 
 #define HTTP_NEVER INT64_MAX

@@ -27,6 +27,7 @@ void *request_began(void *cls, const char *target, struct MHD_Connection *mhd)
     r->server = cls;
     r->conn = conn_of(mhd);
     r->conn->request = r;
+    tls_lease_heard(r->conn->lease);
     r->mhd = mhd;
     r->unsound = !uri_parse(target, &r->uri);
     return r;
@@ -230,6 +231,7 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     struct http_server *s = cls;
     struct http_request *r = *request;
     s->progress = true;
+    tls_lease_heard(r->conn->lease);
     if (s->stopping)
         return MHD_NO;
     if (r->phase == HTTP_HEAD) {

@@ -89,18 +89,18 @@ void listener_stop(struct listener *l)
         uv_close((uv_handle_t *)&l->tcp, on_closed);
 }
 
-int listener_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+int listener_start(struct loop *loop, const struct listener_place *place,
                    listener_accepted *accepted, void *user, struct listener **ret,
                    const char **ret_why)
 {
     struct listener *l = xcalloc(1, sizeof(*l));
     l->loop = loop;
-    l->tls = tls;
+    l->tls = place->tls;
     l->accepted = accepted;
     l->user = user;
     uv_tcp_init(&loop->uv, &l->tcp);
     l->tcp.data = l;
-    int err = bind_and_listen(l, ip, port);
+    int err = bind_and_listen(l, place->ip, place->port);
     if (err != 0) {
         *ret_why = err == UV_EAI_NONAME ? "not an IP address" : uv_strerror(err);
         listener_stop(l);

@@ -11,13 +11,19 @@ struct loop;
 struct stream;
 struct tls;
 
+/* Where to listen, and for what. */
+struct listener_place {
+    const char *ip;  /* never a name */
+    uint16_t port;   /* 0 picks a free one */
+    struct tls *tls; /* borrowed; NULL = plain */
+};
+
 /* A peer has connected. The callee must call stream_start. */
 typedef void listener_accepted(void *user, struct stream *stream);
 
-/* Binds and listens; port 0 picks a free one. With tls, which the listener borrows (NULL = plain),
- * its streams speak TLS. Returns 0, or ERR_IO with *ret_why saying (in words that need no freeing)
- * what the system answered; then nothing is left behind. */
-int listener_start(struct loop *loop, const char *ip, uint16_t port, struct tls *tls,
+/* Binds and listens. Returns 0, or ERR_IO with *ret_why saying (in words that need no freeing) what
+ * the system answered; then nothing is left behind. */
+int listener_start(struct loop *loop, const struct listener_place *place,
                    listener_accepted *accepted, void *user, struct listener **ret,
                    const char **ret_why);
 

@@ -14,10 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    FILE_SIZE_MAX = 1024 * 1024, /* the certificates of every public authority fit twice */
-    HANDSHAKE_MAX = 16 * 1024,   /* what a client may send before we know it: a long chain fits */
-};
+enum { FILE_SIZE_MAX = 1024 * 1024 }; /* the certificates of every public authority fit twice */
 
 static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
@@ -189,6 +186,7 @@ static int take_pair(struct tls_credentials *c, const struct pem *certificate,
     if (error < 0)
         return refuse(why, ERR_FORMAT, "certificate %.130s cannot be used: %s", certificate->path,
                       gnutls_strerror(error));
+    assert(chain->n > 0); /* else it would not have been imported */
     c->expires_s = (int64_t)gnutls_x509_crt_get_expiration_time(chain->at[0]);
     return 0;
 }
@@ -339,7 +337,7 @@ struct tls_credentials *tls_attach(struct tls *tls, gnutls_session_t session)
     c->users++;
     gnutls_priority_set(session, c->priority);
     gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, c->x509);
-    gnutls_handshake_set_max_packet_length(session, HANDSHAKE_MAX);
+    gnutls_handshake_set_max_packet_length(session, TLS_SWALLOW_MAX);
     if (c->wants_client) {
         gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
         gnutls_session_set_verify_cert2(session, &client_purpose, 1, 0);

@@ -40,15 +40,14 @@ struct tls_credentials;
 
 /* Makes a new GnuTLS server session ours, before its first byte: the certificate of now, TLS 1.2 or
  * later, and the check of the client's certificate, without which the handshake fails. What it
- * returns is given to tls_release when the session is gone.
- *
- * For libmicrohttpd, which makes its sessions itself: start it with MHD_USE_TLS and the texts below
- * as MHD_OPTION_HTTPS_MEM_CERT and _KEY (it does not start without any, and never uses them). Set
- * no MHD_OPTION_HTTPS_MEM_TRUST. In MHD_OPTION_NOTIFY_CONNECTION, at STARTED, take the session from
- * MHD_get_connection_info(c, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session, attach it and keep
- * the result in the socket's context; at CLOSED release that. */
+ * returns is given to tls_release when the session is gone. */
 struct tls_credentials *tls_attach(struct tls *tls, struct gnutls_session_int *session);
 void tls_release(struct tls_credentials *credentials); /* NULL is fine */
+
+/* GnuTLS gathers a handshake message before it looks at its length, up to 16 MiB, also after the
+ * handshake. Whoever feeds a session must give up when it has swallowed so much without a word of
+ * plaintext: a record, or a long chain of a client's certificates, fits. */
+enum { TLS_SWALLOW_MAX = 20 * 1024 };
 
 /* The texts of the files, valid until the next reload. */
 const char *tls_certificate_pem(const struct tls *tls);

@@ -19,6 +19,7 @@ struct tls_session {
     gnutls_session_t session;
     struct tls_credentials *credentials;
     enum session_state state;
+    size_t swallowed;  /* since the last plaintext */
     uint8_t looked_at; /* so many of the first bytes are known to look like TLS */
     const uint8_t *in; /* while opening: what GnuTLS has not taken yet */
     size_t in_len;
@@ -147,6 +148,8 @@ static enum tls_result explain(struct tls_session *t, int error)
         return refuse_client(t);
     case GNUTLS_E_UNSUPPORTED_VERSION_PACKET:
         return fail(t, "the peer speaks no TLS 1.2 or later", "");
+    case GNUTLS_E_REHANDSHAKE:
+        return fail(t, "the peer wants another handshake", "");
     default:
         return fail(t, gnutls_strerror(error), "");
     }
@@ -159,32 +162,43 @@ static enum tls_result refuse(struct tls_session *t, int error)
     return explain(t, error);
 }
 
+/* GnuTLS was called with `left` bytes to read and gives no result yet. It says "again" also after a
+ * message of the peer's that it dealt with, or of which it has a part; only when it has read
+ * everything does that mean that the peer's next bytes are wanted. */
+static bool goes_on(const struct tls_session *t, int error, size_t left)
+{
+    return !gnutls_error_is_fatal(error) && error != GNUTLS_E_REHANDSHAKE && t->in_len < left;
+}
+
 static enum tls_result shake_hands(struct tls_session *t, int alert)
 {
     int error;
+    size_t left;
     do {
+        left = t->in_len;
         error = gnutls_handshake(t->session);
-    } while (error == GNUTLS_E_INTERRUPTED || error == GNUTLS_E_GOT_APPLICATION_DATA ||
-             error == GNUTLS_E_WARNING_ALERT_RECEIVED);
+    } while (error != 0 && goes_on(t, error, left));
     if (error == GNUTLS_E_DECRYPTION_FAILED && alert >= 0)
         return refused_by_peer(t, (gnutls_alert_description_t)alert);
     if (error == 0)
         t->state = ESTABLISHED;
-    return error == 0 || error == GNUTLS_E_AGAIN ? TLS_GOES_ON : refuse(t, error);
+    bool waits = error == GNUTLS_E_AGAIN && t->in_len == 0;
+    return error == 0 || waits ? TLS_GOES_ON : refuse(t, error);
 }
 
 static enum tls_result decrypt(struct tls_session *t, uint8_t *to, size_t room, size_t *ret_len)
 {
     for (;;) {
-        assert(*ret_len < room || t->in_len == 0);
+        size_t left = t->in_len;
+        assert(*ret_len < room);
         ssize_t n = gnutls_record_recv(t->session, to + *ret_len, room - *ret_len);
         if (n > 0)
             *ret_len += (size_t)n;
         else if (n == 0)
             return TLS_ENDED;
-        else if (n == GNUTLS_E_AGAIN)
+        else if (n == GNUTLS_E_AGAIN && t->in_len == 0)
             return TLS_GOES_ON;
-        else if (n != GNUTLS_E_INTERRUPTED)
+        else if (!goes_on(t, (int)n, left))
             return refuse(t, (int)n);
     }
 }
@@ -199,6 +213,11 @@ enum tls_result tls_session_open(struct tls_session *t, const uint8_t *sealed, s
         gnutls_alert_send(t->session, GNUTLS_AL_FATAL, GNUTLS_A_UNEXPECTED_MESSAGE);
         return fail(t, "the peer does not speak TLS, and this port speaks nothing else", "");
     }
+    if (t->swallowed > TLS_SWALLOW_MAX) {
+        gnutls_alert_send(t->session, GNUTLS_AL_FATAL, GNUTLS_A_RECORD_OVERFLOW);
+        return fail(t, "the peer sends a handshake without end", "");
+    }
+    t->swallowed += n;
     t->in = sealed;
     t->in_len = n;
     enum tls_result r = TLS_GOES_ON;
@@ -206,7 +225,8 @@ enum tls_result tls_session_open(struct tls_session *t, const uint8_t *sealed, s
         r = shake_hands(t, plain_alert(sealed, n));
     if (r == TLS_GOES_ON && t->state != SHAKING)
         r = decrypt(t, to, n + TLS_RECORD_MAX, ret_len);
-    assert(t->in_len == 0 || r != TLS_GOES_ON);
+    if (*ret_len > 0)
+        t->swallowed = 0;
     return r;
 }
 

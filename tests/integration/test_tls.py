@@ -481,6 +481,25 @@ def client_hello(context):
     return tls, incoming, outgoing
 
 
+@pytest.mark.parametrize("door", ["http", "server", "manager"])
+def test_a_handshake_without_end_is_cut(tls_world, door):
+    """A greeting that says it is 16 MiB long, in many records: nobody keeps that."""
+    began_s = time.monotonic()
+    header = b"\x16\x03\x01\x10\x00"
+    with socket.create_connection(getattr(tls_world.muster, f"{door}_address"), timeout=8) as peer:
+        with contextlib.suppress(OSError):  # it may be cut while we speak
+            peer.sendall(header + b"\x01\xff\xff\xff" + bytes(4092))
+            for _ in range(32):
+                peer.sendall(header + bytes(4096))
+        with contextlib.suppress(OSError):
+            while peer.recv(100):
+                pass
+    assert time.monotonic() - began_s < HELLO_S - 1  # not merely because its time was up
+    if door != "http":
+        await_line(tls_world, "TLS failed", port=door,
+                   reason="the peer sends a handshake without end")
+
+
 def test_a_dribbled_handshake_is_cut(tls_world, certs):
     """A byte at a time, never silent, never done. Another one gets through meanwhile."""
     _, _, outgoing = client_hello(secure.context(certs.ca))

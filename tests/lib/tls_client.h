@@ -120,7 +120,10 @@ static inline void tls_client_say(struct tls_client *c, const void *data, size_t
 /* Bytes heard; 0 when there are none now, and when the conversation is over (ended or error). */
 static inline size_t tls_client_hear(struct tls_client *c, void *to, size_t room)
 {
-    ssize_t n = gnutls_record_recv(c->session, to, room);
+    ssize_t n;
+    do {
+        n = gnutls_record_recv(c->session, to, room);
+    } while (n == GNUTLS_E_AGAIN && c->in.len > 0); /* a message of the handshake's came first */
     if (n > 0)
         return (size_t)n;
     if (n == 0)

@@ -5,6 +5,8 @@
 #include "lib/tls_client.h"
 #include "net/tls_session.h"
 
+#include <gnutls/crypto.h>
+
 static struct certs certs;
 static struct certs_pair server;
 
@@ -357,6 +359,180 @@ static void test_garbage_after_the_handshake(void **state)
     tls_free(tls);
 }
 
+/* GnuTLS deals with the update and says "again", though there are words behind it. */
+static void test_words_behind_a_key_update(void **state)
+{
+    (void)state;
+    struct tls *tls = certs_load(server, NULL);
+    for (unsigned ask_us_too = 0; ask_us_too < 2; ask_us_too++) {
+        static struct talk t;
+        talk_init(&t, tls,
+                  &(struct tls_client_wish){.priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3"});
+        talk_shake(&t, SIZE_MAX);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(
+                gnutls_session_key_update(t.client.session, ask_us_too ? GNUTLS_KU_PEER : 0), 0);
+            tls_client_say(&t.client, "words", 5);
+        }
+        talk_turn(&t, SIZE_MAX);
+        assert_int_equal(t.result, TLS_GOES_ON);
+        assert_int_equal(t.n_heard, 15);
+        assert_memory_equal(t.heard, "wordswordswords", 15);
+        check_understood(&t);
+        talk_done(&t);
+    }
+    tls_free(tls);
+}
+
+static void test_another_handshake_is_refused(void **state)
+{
+    (void)state;
+    static struct talk t;
+    struct tls *tls = certs_load(server, NULL);
+    talk_init(&t, tls, &(struct tls_client_wish){.priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.2"});
+    talk_shake(&t, SIZE_MAX);
+    gnutls_handshake(t.client.session);
+    talk_turn(&t, SIZE_MAX);
+    check_why(&t, "the peer wants another handshake");
+    talk_done(&t);
+    tls_free(tls);
+}
+
+/* A handshake record of TLS 1.3, sealed with the client's own key as its number `seq` from now. */
+static void append_sealed_handshake(struct tls_client *c, uint64_t seq, const uint8_t *data,
+                                    size_t len)
+{
+    enum { TAG = 16, NONCE = 12, HANDSHAKE = 22 };
+    gnutls_datum_t mac, iv, key;
+    uint8_t number[8], nonce[NONCE], inner[2048], sealed[2048 + TAG];
+    gnutls_aead_cipher_hd_t cipher;
+    assert_int_equal(gnutls_record_get_state(c->session, 0, &mac, &iv, &key, number), 0);
+    for (size_t i = 0; i < sizeof(number); i++)
+        seq += (uint64_t)number[i] << 8 * (7 - i);
+    memcpy(nonce, iv.data, NONCE);
+    for (size_t i = 0; i < 8; i++)
+        nonce[NONCE - 1 - i] ^= (uint8_t)(seq >> 8 * i);
+    memcpy(inner, data, len);
+    inner[len] = HANDSHAKE;
+    size_t size = sizeof(sealed), whole = len + 1 + TAG;
+    uint8_t header[5] = {23, 3, 3, (uint8_t)(whole >> 8), (uint8_t)whole};
+    assert_int_equal(gnutls_aead_cipher_init(&cipher, gnutls_cipher_get(c->session), &key), 0);
+    assert_int_equal(gnutls_aead_cipher_encrypt(cipher, nonce, NONCE, header, sizeof(header), TAG,
+                                                inner, len + 1, sealed, &size),
+                     0);
+    gnutls_aead_cipher_deinit(cipher);
+    buf_append(&c->out, header, sizeof(header));
+    buf_append(&c->out, sealed, size);
+}
+
+/* GnuTLS would gather 16 MiB of it, before the handshake and after. */
+static void test_a_message_without_end(void **state)
+{
+    (void)state;
+    struct tls *tls = certs_load(server, NULL);
+    for (int shaken = 0; shaken < 2; shaken++) {
+        static struct talk t;
+        size_t fed = 0;
+        uint8_t piece[1000] = {[0] = shaken ? GNUTLS_HANDSHAKE_KEY_UPDATE : 1, 0xFF, 0xFF, 0xFF};
+        talk_init(&t, tls,
+                  &(struct tls_client_wish){.priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3"});
+        if (shaken)
+            talk_shake(&t, SIZE_MAX);
+        for (uint64_t i = 0; t.result == TLS_GOES_ON; i += 2) {
+            static const uint8_t header[] = {22, 3, 1, sizeof(piece) >> 8, sizeof(piece) & 0xFF};
+            for (uint64_t record = i; record < i + 2; record++) { /* two in one read */
+                if (shaken) {
+                    append_sealed_handshake(&t.client, record, piece, sizeof(piece));
+                } else {
+                    buf_append(&t.client.out, header, sizeof(header));
+                    buf_append(&t.client.out, piece, sizeof(piece));
+                }
+                memset(piece, 0, 4); /* only the first begins the message */
+            }
+            fed += t.client.out.len;
+            talk_turn(&t, SIZE_MAX);
+            assert_in_range(fed, 0, 2 * TLS_SWALLOW_MAX);
+        }
+        assert_string_equal(tls_session_why(t.session), "the peer sends a handshake without end");
+        talk_done(&t);
+    }
+    tls_free(tls);
+}
+
+/* It counts what comes without a word, not what comes in all. */
+static void test_much_is_not_without_end(void **state)
+{
+    (void)state;
+    static struct talk t;
+    static const char words[1000];
+    struct tls *tls = certs_load(server, NULL);
+    talk_init(&t, tls, &(struct tls_client_wish){0});
+    talk_shake(&t, SIZE_MAX);
+    for (size_t i = 0; i < 4 * TLS_SWALLOW_MAX / sizeof(words); i++) {
+        t.n_heard = 0;
+        tls_client_say(&t.client, words, sizeof(words));
+        talk_turn(&t, 100);
+        assert_int_equal(t.n_heard, sizeof(words));
+        assert_int_equal(t.result, TLS_GOES_ON);
+    }
+    talk_done(&t);
+    tls_free(tls);
+}
+
+/* One of the client's bytes is changed, lost or doubled on its way, or some noise comes between. */
+static void spoil(struct dice *d, struct buf *b)
+{
+    size_t at = (size_t)dice_below(d, b->len);
+    size_t rest = b->len - at;
+    uint8_t noise[64];
+    switch (dice_below(d, 4)) {
+    case 0:
+        b->data[at] ^= (uint8_t)(1 + dice_below(d, 255));
+        break;
+    case 1:
+        b->len = at;
+        break;
+    case 2:
+        (void)buf_extend(b, rest);
+        memcpy(b->data + at + rest, b->data + at, rest);
+        break;
+    default:
+        for (size_t i = 0; i < sizeof(noise); i++)
+            noise[i] = (uint8_t)dice_roll(d);
+        buf_append(b, noise, sizeof(noise));
+        break;
+    }
+}
+
+/* Whatever comes, the session fails or goes on; when it goes on it has taken everything. */
+static void test_spoilt_bytes(void **state)
+{
+    (void)state;
+    struct tls *tls = certs_load(server, NULL);
+    struct dice d = {42};
+    int failed = 0;
+    for (int round = 0; round < 600; round++) {
+        static struct talk t;
+        talk_init(&t, tls, &(struct tls_client_wish){0});
+        size_t piece = 1 + (size_t)dice_below(&d, 2000);
+        uint64_t spoilt = dice_below(&d, 4); /* which of the client's flights */
+        for (uint64_t flight = 0; flight < 4 && t.result == TLS_GOES_ON; flight++) {
+            tls_client_shake(&t.client);
+            if (t.client.done)
+                gnutls_record_send(t.client.session, "hello", 5);
+            if (flight == spoilt && t.client.out.len > 0)
+                spoil(&d, &t.client.out);
+            talk_turn(&t, piece);
+        }
+        failed += t.result == TLS_FAILED;
+        assert_true(t.result != TLS_FAILED || tls_session_why(t.session));
+        talk_done(&t);
+    }
+    assert_in_range(failed, 100,
+                    599); /* it was noticed, and not everything was spoilt beyond use */
+    tls_free(tls);
+}
+
 static void test_an_old_version(void **state)
 {
     (void)state;
@@ -509,6 +685,11 @@ int main(void)
         cmocka_unit_test(test_both_say_goodbye),
         cmocka_unit_test(test_a_peer_without_tls),
         cmocka_unit_test(test_garbage_after_the_handshake),
+        cmocka_unit_test(test_words_behind_a_key_update),
+        cmocka_unit_test(test_another_handshake_is_refused),
+        cmocka_unit_test(test_a_message_without_end),
+        cmocka_unit_test(test_much_is_not_without_end),
+        cmocka_unit_test(test_spoilt_bytes),
         cmocka_unit_test(test_an_old_version),
         cmocka_unit_test(test_a_client_that_trusts_somebody_else),
         cmocka_unit_test(test_a_refusal_in_the_clear),
