@@ -200,8 +200,8 @@ struct world {
     int64_t stopped_until_ms;
     int64_t slept_ms; /* total time the plane was stopped */
     bool committing;
-    struct store_batch commit;
     bool dies_in_commit; /* the plane will crash while the next batch is being committed */
+    struct store_batch commit;
     int64_t disk_slow_until_ms;
     int64_t disk_fails_until_ms;
     int disk_mode;
