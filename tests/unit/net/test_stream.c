@@ -296,43 +296,6 @@ static void test_a_turns_output_is_one_write(void **state)
     close(fd);
 }
 
-/* It stays when the rest is written, and goes in front of what is sent next. */
-static void test_what_can_wait_goes_along(void **state)
-{
-    struct world *w = *state;
-    int fd;
-    struct peer *p = meet(w, &fd);
-    stream_send_along(p->stream, "abc", 3);
-    stream_send_along(p->stream, "def", 3);
-    loop_write(&w->loop);
-    assert_int_equal(stream_unsent(p->stream), 6);
-    stream_send(p->stream, "ghi", 3);
-    stream_send_along(p->stream, "jkl", 3);
-    loop_write(&w->loop);
-    assert_int_equal(stream_unsent(p->stream), 0);
-    char text[100];
-    ssize_t got = 0;
-    RUN_UNTIL(w, (got += hear(fd, text + got, sizeof(text) - (size_t)got)) >= 12);
-    assert_memory_equal(text, "abcdefghijkl", 12);
-    assert_int_equal(data_segments_in(fd), 1);
-    close(fd);
-}
-
-static void test_what_waits_leaves_with_the_tick(void **state)
-{
-    struct world *w = *state;
-    int fd;
-    struct peer *p = meet(w, &fd);
-    char text[100];
-    ssize_t got = 0;
-    stream_send_along(p->stream, "abc", 3);
-    RUN_UNTIL(w, (got += hear(fd, text + got, sizeof(text) - (size_t)got)) >= 3);
-    stream_send_along(p->stream, "more", 4);
-    stream_close(p->stream, "done"); /* whoever waits may go */
-    RUN_UNTIL(w, p->closed);
-    close(fd);
-}
-
 static void test_more_than_the_kernel_takes_arrives_in_order(void **state)
 {
     struct world *w = *state;
@@ -614,8 +577,6 @@ int main(void)
         T(test_bytes_one_by_one),
         T(test_many_records_in_one_read),
         T(test_a_turns_output_is_one_write),
-        T(test_what_can_wait_goes_along),
-        T(test_what_waits_leaves_with_the_tick),
         T(test_more_than_the_kernel_takes_arrives_in_order),
         T(test_peer_that_does_not_read_is_cut_off),
         T(test_a_burst_over_the_cap_is_fine_when_the_kernel_takes_it),
