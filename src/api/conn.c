@@ -41,13 +41,26 @@ void conn_update_reading(struct conn *c)
         stream_pause(c->stream);
 }
 
-static void send_message(struct conn *c, const struct chat_message *m)
+static const struct buf *encode(struct conn *c, const struct chat_message *m)
 {
     struct buf *frame = &c->door->doors->frame;
     buf_clear(frame);
     chat_encode(frame, m);
     c->door->figures.sent_bytes += (int64_t)frame->len;
+    return frame;
+}
+
+static void send_message(struct conn *c, const struct chat_message *m)
+{
+    const struct buf *frame = encode(c, m);
     stream_send(c->stream, frame->data, frame->len);
+}
+
+/* A yes that changes nothing for whoever hears it. When much is going on, it can wait for the next
+ * message to the same peer. */
+static bool can_wait(const struct conn *c, const struct effect *e)
+{
+    return c->door->doors->crowded && e->kind == EFFECT_MATCH_ENDED && e->err == 0;
 }
 
 /* The connection is over for us. Core is told at the end of the turn, since this may be called from
@@ -360,6 +373,11 @@ void conn_effect(struct conn *c, const struct effect *e)
     }
     struct chat_message m;
     c->door->port->message(e, &m);
+    if (can_wait(c, e)) {
+        const struct buf *frame = encode(c, &m);
+        stream_send_along(c->stream, frame->data, frame->len);
+        return;
+    }
     send_message(c, &m);
     if (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO)
         greet(c, e->err == 0);

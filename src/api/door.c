@@ -62,8 +62,8 @@ int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_
     list_init(&door->pinged);
     for (size_t i = 0; i < port->n_rows; i++)
         door->codes[i] = chat_code(port->rows[i].message);
-    struct listener_place place = {ip, tcp_port, tls};
-    int err = listener_start(d->loop, &place, on_accepted, door, &door->listener, ret_why);
+    int err =
+        listener_start(d->loop, ip, tcp_port, tls, on_accepted, door, &door->listener, ret_why);
     if (err == 0)
         d->n++;
     return err;
@@ -71,6 +71,7 @@ int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_
 
 void doors_release(struct doors *d, const struct effect *effects, size_t n)
 {
+    d->crowded = n >= DOOR_CROWD;
     for (size_t i = 0; i < n; i++) {
         struct conn *c = effects[i].conn ? map_get(&d->conns, effects[i].conn) : NULL;
         if (effects[i].kind == EFFECT_NOTE) {

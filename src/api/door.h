@@ -20,6 +20,7 @@ enum {
     DOORS_MAX = 4,
     DOOR_HELLO_MS = 5000, /* a peer's time to say who it is */
     DOOR_PING_MS = 10000, /* each peer is PINGed this often */
+    DOOR_CROWD = 64,      /* effects released together are many from here on */
     DOOR_GAP_MS = 1000,   /* between two ticks: we were stopped, and peers could not be heard */
 };
 
@@ -59,6 +60,7 @@ struct doors {
     struct list leaving; /* connections that hang up when their answers are out */
     struct buf frame;    /* scratch: one encoded message */
     bool stopping;
+    bool crowded;      /* what is being released is much at once */
     int64_t ticked_ms; /* monotonic: the last tick */
 
     /* The clocks, read once per piece of work rather than once per frame. */

@@ -77,6 +77,8 @@ static void on_tick(uv_timer_t *handle)
 {
     struct loop *loop = handle->data;
     struct link *n;
+    while ((n = list_first(&loop->waiting)))
+        stream_wait_no_more(n);
     while ((n = list_first(&loop->finishing)) && stream_cut_if_late(n))
         continue;
     loop->hooks.tick(loop->hooks.user);
@@ -86,6 +88,7 @@ void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct l
 {
     *loop = (struct loop){.hooks = *hooks, .limits = *limits};
     list_init(&loop->dirty);
+    list_init(&loop->waiting);
     list_init(&loop->resumed);
     list_init(&loop->finishing);
     list_init(&loop->shaking);

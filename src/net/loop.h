@@ -57,6 +57,7 @@ struct loop {
     size_t streams;
     struct map by_address;  /* address_key -> number of streams, as a pointer */
     struct list dirty;      /* streams with output to write at the end of this turn */
+    struct list waiting;    /* streams whose output goes along with their next, or with the tick */
     struct list resumed;    /* streams that may be read again, perhaps with input held back */
     struct list finishing;  /* streams that close when flushed; the one to cut first is first */
     struct list shaking;    /* streams with bytes of a TLS handshake, first come first served */

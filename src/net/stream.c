@@ -39,6 +39,7 @@ struct stream {
     struct buf out; /* for the end of the turn; plaintext */
     struct rest *rest;
     struct link dirty;
+    struct link waiting; /* has output that goes along with the next; not dirty then */
     struct link resumed;
     struct link finishing;
     struct link shaking;
@@ -79,6 +80,7 @@ void stream_close(struct stream *s, const char *why)
     s->state = STREAM_CLOSED;
     s->why = why;
     list_remove(&s->dirty);
+    list_remove(&s->waiting);
     list_remove(&s->resumed);
     list_remove(&s->finishing);
     list_remove(&s->shaking);
@@ -103,8 +105,14 @@ const char *stream_tls_error(const struct stream *s)
 
 static void mark_dirty(struct stream *s)
 {
+    list_remove(&s->waiting);
     if (!link_in_list(&s->dirty))
         list_append(&s->loop->dirty, &s->dirty);
+}
+
+void stream_wait_no_more(struct link *in_waiting)
+{
+    mark_dirty(container_of(in_waiting, struct stream, waiting));
 }
 
 /* Closing a socket with unread input sends a reset, which may overtake the last words we wrote. So
@@ -219,14 +227,31 @@ static void cut_off_if_not_reading(struct stream *s)
     stream_close(s, stream_not_reading);
 }
 
-void stream_send(struct stream *s, const void *data, size_t len)
+/* False when nothing can be said any more, or not yet. */
+static bool queue(struct stream *s, const void *data, size_t len)
 {
     if (s->state != STREAM_OPEN || !stream_established(s))
-        return;
+        return false;
     if (!s->out.data)
         s->out = loop_take_spare(s->loop);
     buf_append(&s->out, data, len);
+    return true;
+}
+
+void stream_send(struct stream *s, const void *data, size_t len)
+{
+    if (!queue(s, data, len))
+        return;
     mark_dirty(s);
+    cut_off_if_not_reading(s);
+}
+
+void stream_send_along(struct stream *s, const void *data, size_t len)
+{
+    if (!queue(s, data, len))
+        return;
+    if (!link_in_list(&s->dirty) && !link_in_list(&s->waiting))
+        list_append(&s->loop->waiting, &s->waiting);
     cut_off_if_not_reading(s);
 }
 

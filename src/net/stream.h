@@ -54,6 +54,10 @@ void stream_set_limits(struct stream *s, const struct stream_limits *limits);
  * before it can be spoken on. */
 void stream_send(struct stream *s, const void *data, size_t len);
 
+/* The same for what can wait for company: it leaves with whatever is sent next, at the latest with
+ * the loop's tick. To the kernel a few bytes cost as much as a few hundred. */
+void stream_send_along(struct stream *s, const void *data, size_t len);
+
 /* The peer can be spoken to: at once when plain, after the handshake with TLS. */
 bool stream_established(const struct stream *s);
 
@@ -81,6 +85,7 @@ const char *stream_peer(const struct stream *s, char dst[ADDRESS_MAX]);
 /* For loop.c only: what its lists hold are links of streams. Each takes its stream out of that
  * list; stream_cut_if_late returns false and leaves it when its time has not come. */
 void stream_write_now(struct link *in_dirty);
+void stream_wait_no_more(struct link *in_waiting);
 void stream_hand_on(struct link *in_resumed);
 bool stream_cut_if_late(struct link *in_finishing);
 void stream_shake_hands(struct link *in_shaking);

@@ -101,9 +101,8 @@ static int setup_with(void **state, size_t streams, size_t per_address)
     w->limits.output_cap = 64 * 1024;
     log_set_level(LOG_ERROR);
     loop_init(&w->loop, &hooks, &limits);
-    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"127.0.0.1", 0, NULL},
-                                    on_accepted, w, &w->listener, &why),
-                     0);
+    assert_int_equal(
+        listener_start(&w->loop, "127.0.0.1", 0, NULL, on_accepted, w, &w->listener, &why), 0);
     *state = w;
     return 0;
 }
@@ -174,9 +173,8 @@ static void test_address_in_use_is_said(void **state)
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
-    int err = listener_start(
-        &w->loop, &(struct listener_place){"127.0.0.1", listener_port(w->listener), NULL},
-        on_accepted, w, &second, &why);
+    int err = listener_start(&w->loop, "127.0.0.1", listener_port(w->listener), NULL, on_accepted,
+                             w, &second, &why);
     assert_int_equal(err, ERR_IO);
     assert_null(second);
     assert_string_equal(why, "address already in use");
@@ -187,8 +185,7 @@ static void test_a_name_is_no_address(void **state)
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
-    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"localhost", 0, NULL},
-                                    on_accepted, w, &second, &why),
+    assert_int_equal(listener_start(&w->loop, "localhost", 0, NULL, on_accepted, w, &second, &why),
                      ERR_IO);
     assert_string_equal(why, "not an IP address");
 }
@@ -199,8 +196,7 @@ static void test_listens_on_ipv6(void **state)
     struct listener *second = NULL;
     const char *why = NULL;
     char text[ADDRESS_MAX];
-    if (listener_start(&w->loop, &(struct listener_place){"::1", 0, NULL}, on_accepted, w, &second,
-                       &why) != 0)
+    if (listener_start(&w->loop, "::1", 0, NULL, on_accepted, w, &second, &why) != 0)
         skip(); /* a machine without IPv6 */
     assert_int_equal(strncmp(listener_address(second, text), "[::1]:", 6), 0);
     listener_stop(second);
@@ -293,6 +289,43 @@ static void test_a_turns_output_is_one_write(void **state)
     RUN_UNTIL(w, (got += hear(fd, text + got, sizeof(text) - (size_t)got)) >= 500);
     assert_int_equal(got, 500);
     assert_int_equal(data_segments_in(fd), 1);
+    close(fd);
+}
+
+/* It stays when the rest is written, and goes in front of what is sent next. */
+static void test_what_can_wait_goes_along(void **state)
+{
+    struct world *w = *state;
+    int fd;
+    struct peer *p = meet(w, &fd);
+    stream_send_along(p->stream, "abc", 3);
+    stream_send_along(p->stream, "def", 3);
+    loop_write(&w->loop);
+    assert_int_equal(stream_unsent(p->stream), 6);
+    stream_send(p->stream, "ghi", 3);
+    stream_send_along(p->stream, "jkl", 3);
+    loop_write(&w->loop);
+    assert_int_equal(stream_unsent(p->stream), 0);
+    char text[100];
+    ssize_t got = 0;
+    RUN_UNTIL(w, (got += hear(fd, text + got, sizeof(text) - (size_t)got)) >= 12);
+    assert_memory_equal(text, "abcdefghijkl", 12);
+    assert_int_equal(data_segments_in(fd), 1);
+    close(fd);
+}
+
+static void test_what_waits_leaves_with_the_tick(void **state)
+{
+    struct world *w = *state;
+    int fd;
+    struct peer *p = meet(w, &fd);
+    char text[100];
+    ssize_t got = 0;
+    stream_send_along(p->stream, "abc", 3);
+    RUN_UNTIL(w, (got += hear(fd, text + got, sizeof(text) - (size_t)got)) >= 3);
+    stream_send_along(p->stream, "more", 4);
+    stream_close(p->stream, "done"); /* whoever waits may go */
+    RUN_UNTIL(w, p->closed);
     close(fd);
 }
 
@@ -577,6 +610,8 @@ int main(void)
         T(test_bytes_one_by_one),
         T(test_many_records_in_one_read),
         T(test_a_turns_output_is_one_write),
+        T(test_what_can_wait_goes_along),
+        T(test_what_waits_leaves_with_the_tick),
         T(test_more_than_the_kernel_takes_arrives_in_order),
         T(test_peer_that_does_not_read_is_cut_off),
         T(test_a_burst_over_the_cap_is_fine_when_the_kernel_takes_it),
