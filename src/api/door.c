@@ -62,8 +62,8 @@ int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_
     list_init(&door->pinged);
     for (size_t i = 0; i < port->n_rows; i++)
         door->codes[i] = chat_code(port->rows[i].message);
-    int err =
-        listener_start(d->loop, ip, tcp_port, tls, on_accepted, door, &door->listener, ret_why);
+    struct listener_place place = {ip, tcp_port, tls};
+    int err = listener_start(d->loop, &place, on_accepted, door, &door->listener, ret_why);
     if (err == 0)
         d->n++;
     return err;

@@ -101,8 +101,9 @@ static int setup_with(void **state, size_t streams, size_t per_address)
     w->limits.output_cap = 64 * 1024;
     log_set_level(LOG_ERROR);
     loop_init(&w->loop, &hooks, &limits);
-    assert_int_equal(
-        listener_start(&w->loop, "127.0.0.1", 0, NULL, on_accepted, w, &w->listener, &why), 0);
+    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"127.0.0.1", 0, NULL},
+                                    on_accepted, w, &w->listener, &why),
+                     0);
     *state = w;
     return 0;
 }
@@ -173,8 +174,9 @@ static void test_address_in_use_is_said(void **state)
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
-    int err = listener_start(&w->loop, "127.0.0.1", listener_port(w->listener), NULL, on_accepted,
-                             w, &second, &why);
+    int err = listener_start(
+        &w->loop, &(struct listener_place){"127.0.0.1", listener_port(w->listener), NULL},
+        on_accepted, w, &second, &why);
     assert_int_equal(err, ERR_IO);
     assert_null(second);
     assert_string_equal(why, "address already in use");
@@ -185,7 +187,8 @@ static void test_a_name_is_no_address(void **state)
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
-    assert_int_equal(listener_start(&w->loop, "localhost", 0, NULL, on_accepted, w, &second, &why),
+    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"localhost", 0, NULL},
+                                    on_accepted, w, &second, &why),
                      ERR_IO);
     assert_string_equal(why, "not an IP address");
 }
@@ -196,7 +199,8 @@ static void test_listens_on_ipv6(void **state)
     struct listener *second = NULL;
     const char *why = NULL;
     char text[ADDRESS_MAX];
-    if (listener_start(&w->loop, "::1", 0, NULL, on_accepted, w, &second, &why) != 0)
+    if (listener_start(&w->loop, &(struct listener_place){"::1", 0, NULL}, on_accepted, w, &second,
+                       &why) != 0)
         skip(); /* a machine without IPv6 */
     assert_int_equal(strncmp(listener_address(second, text), "[::1]:", 6), 0);
     listener_stop(second);
