@@ -25,7 +25,7 @@ static int choose(struct call *c, feed_kinds *ret)
     const struct argument *kinds = call_argument(c, "kinds");
     if (!feed_kinds_parse(kinds->given ? kinds->text.at : NULL, ret, &word)) {
         call_refuse(c, ERR_BAD_ARGUMENT, "kinds", "kinds is a list of %s, not %s.",
-                    feed_kinds_words(), arguments_show(shown, word));
+                    FEED_KINDS_WORDS, arguments_show(shown, word));
         return ERR_BAD_ARGUMENT;
     }
     feed_kinds guarded = *ret & feed_kinds_of_administrators();

@@ -75,10 +75,9 @@ bool feed_kinds_parse(const char *text, feed_kinds *ret, struct str *ret_word);
  * come with audit. */
 feed_kinds feed_kinds_of_administrators(void);
 
-/* Every word feed_kinds_parse knows: for messages and the API's description. */
+/* Every word feed_kinds_parse knows. */
 #define FEED_KINDS_WORDS                                                                           \
     "fleet, chat_server, server, session, seat, ticket, token, audit, note, load"
-const char *feed_kinds_words(void);
 
 struct feed_ask {
     feed_kinds kinds;

@@ -247,11 +247,6 @@ feed_kinds feed_kinds_of_administrators(void)
     return FEED_BIT(ROW_enrolment) | FEED_BIT(ROW_audit);
 }
 
-const char *feed_kinds_words(void)
-{
-    return FEED_KINDS_WORDS;
-}
-
 static bool is_among(const char *keys, const char *key)
 {
     size_t len = strlen(key);

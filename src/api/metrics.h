@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct doors;
+struct feed;
 struct http_server;
 struct metrics;
 struct pipeline;
@@ -32,6 +33,7 @@ struct metrics_sources {
     struct doors *doors;
     struct store *store;
     struct http_server *http;
+    struct feed *feed;
 };
 void metrics_watch(struct metrics *m, const struct metrics_sources *sources);
 

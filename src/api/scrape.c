@@ -4,6 +4,7 @@
 
 #include "api/door.h"
 #include "api/exposition.h"
+#include "api/feed.h"
 #include "api/process.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -429,6 +430,15 @@ static void write_connections(struct scrape *s, const char *name, const struct h
     write_port(s, name, "http", figures.connections);
 }
 
+static void write_feed(struct scrape *s, const char *name, const struct how *how)
+{
+    struct feed_figures figures;
+    if (!s->m->sources.feed)
+        return;
+    feed_figures(s->m->sources.feed, &figures);
+    exposition_sample(s->out, name, &no_labels, *(const int64_t *)member(&figures, how));
+}
+
 static void write_refused(struct scrape *s, const char *name, const struct how *how)
 {
     (void)how;
@@ -554,6 +564,10 @@ static void write_process(struct scrape *s, const char *name, const struct how *
     {                                                                                              \
         write_process, offsetof(struct process_figures, member_), NULL                             \
     }
+#define FEED(member_)                                                                              \
+    {                                                                                              \
+        write_feed, offsetof(struct feed_figures, member_), NULL                                   \
+    }
 #define PLAIN(write_)                                                                              \
     {                                                                                              \
         write_, 0, NULL                                                                            \
@@ -631,6 +645,10 @@ static const struct how hows[METRICS] = {
     [METRIC_HELD] = PLAIN(write_held),
     [METRIC_HTTP_REQUESTS] = PLAIN(write_http_requests),
     [METRIC_HTTP_DURATION] = {write_http_durations, 0, &histogram_durations},
+
+    [METRIC_FEED_READERS] = FEED(readers),
+    [METRIC_FEED_GAPS] = FEED(gaps),
+    [METRIC_FEED_BYTES_HELD] = FEED(bytes),
 
     [METRIC_LOOP_TURN] = OWN(write_histogram, turns, &histogram_durations),
     [METRIC_LOOP_LONGEST] = PLAIN(write_longest),

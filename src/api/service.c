@@ -330,7 +330,8 @@ int service_start(const struct service_config *config, struct store *store, stru
     metrics_watch(s->metrics, &(struct metrics_sources){.pipeline = s->pipeline,
                                                         .doors = &s->doors,
                                                         .store = s->store,
-                                                        .http = s->rest.http});
+                                                        .http = s->rest.http,
+                                                        .feed = s->feed});
     *ret = s;
     return 0;
 }

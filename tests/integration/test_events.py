@@ -4,7 +4,7 @@ import random
 import sqlite3
 
 import pytest
-from events import Reader, journal_events, list_all, place
+from events import Reader, journal_events, list_all, metric, place
 from gate import Gate
 from test_crash import SEED, Crashes
 
@@ -256,6 +256,7 @@ def test_id_that_is_no_longer_held_is_a_gap(world):
     who.reconnect()
     gap = who.expect_event("gap")
     assert gap.data == {"from": "2.0", "to": "40", "why": "forgotten"}
+    assert metric(world, "muster_feed_gaps_total") == 1
     asker.reconnect()
     server.reconnect()
     asker.allocate(100)
@@ -302,6 +303,7 @@ def test_many_readers_see_the_same(world):
     readers = [Reader(world, last_id="0") for _ in range(256)]
     for one in readers:
         one.expect_open()
+    assert metric(world, "muster_feed_readers") == 256
     status, error = Reader(world).expect_refused()
     assert (status, error["code"]) == (503, "busy")
     readers.pop().close()

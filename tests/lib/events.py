@@ -44,6 +44,15 @@ def list_all(world, what):
     return items
 
 
+def metric(world, name):
+    """The value of a metric without labels."""
+    connection = http.client.HTTPConnection(*world.muster.http_address, timeout=DEADLINE_S)
+    connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {admin_token(world)}"})
+    page = connection.getresponse().read().decode()
+    connection.close()
+    return float(re.search(rf"^{name} (\S+)$", page, re.M)[1])
+
+
 class Event(NamedTuple):
     id: str | None
     type: str
