@@ -437,7 +437,7 @@ const struct operation operations[] = {
         .scope = ACCESS_READ,
         .summary = "Changes as they happen (server-sent events).",
         .about = "Goes on after the event whose id is in the header Last-Event-ID, also after a "
-                 "restart.",
+                 "restart. What the events hold is in docs/events.md.",
         .fields = {{.name = "kinds",
                     .kind = FIELD_TEXT,
                     .min = 1,
