@@ -153,11 +153,14 @@ static void write_chart(FILE *out, const struct bench *b)
             "<style>.value{fill:#666}</style>\n"
             "<text x=\"%.1f\" y=\"20\" text-anchor=\"middle\" font-weight=\"bold\">goal</text>\n",
             WIDTH, height, WIDTH, height, place(1));
-    for (double x = scale_least; x <= scale_most; x *= 2)
+    int lines = (int)lround(log2(scale_most / scale_least));
+    for (int i = 0; i <= lines; i++) {
+        double x = ldexp(scale_least, i);
         fprintf(out,
                 "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"%s\"/>"
                 "<text x=\"%.1f\" y=\"36\" text-anchor=\"middle\" class=\"value\">%g×</text>\n",
                 place(x), place(x), TOP - 4, height - 10, x == 1 ? "#333" : "#ddd", place(x), x);
+    }
     int y = TOP;
     for (int i = 0; i < b->n_rows; i++) {
         if (b->rows[i].reach <= 0)

@@ -1,5 +1,7 @@
 #include "cli/bench_wire.h"
 
+#include "base/str.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -37,12 +39,15 @@ void wire_done(struct wire *w)
 static bool parse_address(const char *text, struct sockaddr_in *ret)
 {
     char ip[64];
-    unsigned port = 0;
+    const char *colon = strchr(text, ':');
+    size_t len = colon ? (size_t)(colon - text) : 0;
     *ret = (struct sockaddr_in){.sin_family = AF_INET};
-    if (sscanf(text, "%63[^:]:%u", ip, &port) != 2 || inet_pton(AF_INET, ip, &ret->sin_addr) != 1) {
+    if (!str_copy(ip, sizeof(ip), (struct str){text, len}) ||
+        inet_pton(AF_INET, ip, &ret->sin_addr) != 1) {
         errno = EINVAL;
         return false;
     }
+    unsigned long port = strtoul(colon + 1, NULL, 10);
     ret->sin_port = htons((uint16_t)port);
     return true;
 }

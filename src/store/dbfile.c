@@ -86,7 +86,8 @@ static void join(char path[PATH_MAX], const char *folder, const char *name, cons
     snprintf(path, PATH_MAX, "%s/%s%s", folder, name, suffix);
 }
 
-/* SQLite counts every piece of memory under one lock unless told otherwise, and nobody here asks. */
+/* SQLite counts every piece of memory under one lock unless told otherwise, and nobody here asks.
+ */
 static void configure(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
