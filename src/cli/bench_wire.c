@@ -40,10 +40,10 @@ static bool parse_address(const char *text, struct sockaddr_in *ret)
 {
     char ip[64];
     const char *colon = strchr(text, ':');
-    size_t len = colon ? (size_t)(colon - text) : 0;
     *ret = (struct sockaddr_in){.sin_family = AF_INET};
-    if (!str_copy(ip, sizeof(ip), (struct str){text, len}) ||
-        inet_pton(AF_INET, ip, &ret->sin_addr) != 1) {
+    bool good = colon && str_copy(ip, sizeof(ip), (struct str){text, (size_t)(colon - text)}) &&
+                inet_pton(AF_INET, ip, &ret->sin_addr) == 1;
+    if (!good) {
         errno = EINVAL;
         return false;
     }
