@@ -1,10 +1,14 @@
 #include "base/map.h"
 
-#include "base/buf.h"
+#include "base/pages.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
+
+enum {
+    FIRST_CAP = 16,
+    BIT_BY_BIT = 1 << 15, /* slots from which a table is moved in steps */
+    STEP = 4, /* slots looked at with each change; with three it would be done in time */
+};
 
 /* splitmix64's finaliser: every input bit moves every output bit. */
 static uint64_t mix(uint64_t x)
@@ -17,36 +21,111 @@ static uint64_t mix(uint64_t x)
     return x;
 }
 
+static void free_table(struct map_slot *slots, size_t cap)
+{
+    pages_give(slots, cap * sizeof(*slots));
+}
+
 void map_done(struct map *m)
 {
-    free(m->slots);
+    free_table(m->slots, m->cap);
+    free_table(m->old_slots, m->old_cap);
     *m = (struct map){0};
 }
 
-static size_t slot_of(const struct map *m, uint64_t key)
+/* ── one table ─────────────────────────────────────────────────────────────────────────────── */
+
+/* Where the key is, or the empty slot where it would be. cap is not 0. */
+static struct map_slot *slot_of(struct map_slot *slots, size_t cap, uint64_t key)
 {
-    size_t mask = m->cap - 1;
+    size_t mask = cap - 1;
     size_t i = (size_t)mix(key) & mask;
-    while (m->slots[i].value && m->slots[i].key != key)
+    while (slots[i].value && slots[i].key != key)
         i = (i + 1) & mask;
-    return i;
+    return &slots[i];
 }
 
-void *map_get(const struct map *m, uint64_t key)
+/* Empties a slot: pulls back every follower whose home is not between the hole and itself. */
+static void clear_slot(struct map_slot *slots, size_t cap, size_t hole)
 {
-    return m->cap == 0 ? NULL : m->slots[slot_of(m, key)].value;
+    size_t mask = cap - 1;
+    for (size_t i = (hole + 1) & mask; slots[i].value; i = (i + 1) & mask) {
+        size_t home = (size_t)mix(slots[i].key) & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            slots[hole] = slots[i];
+            hole = i;
+        }
+    }
+    slots[hole] = (struct map_slot){0};
+}
+
+/* What the key had, or NULL; it is gone from this table. */
+static void *take(struct map_slot *slots, size_t cap, uint64_t key)
+{
+    if (cap == 0)
+        return NULL;
+    struct map_slot *s = slot_of(slots, cap, key);
+    void *value = s->value;
+    if (value)
+        clear_slot(slots, cap, (size_t)(s - slots));
+    return value;
+}
+
+/* ── growing ───────────────────────────────────────────────────────────────────────────────── */
+
+/* The rest of the old table at once. */
+static void move_all(struct map *m)
+{
+    for (size_t i = m->moved; i < m->old_cap; i++) {
+        const struct map_slot *s = &m->old_slots[i];
+        if (s->value)
+            *slot_of(m->slots, m->cap, s->key) = *s;
+    }
+    free_table(m->old_slots, m->old_cap);
+    m->old_slots = NULL;
+    m->old_cap = 0;
+}
+
+/* A few slots of the old table. Clearing one may pull a follower into it, so it is looked at again:
+ * after each step the old table is whole, and its first `moved` slots are empty. */
+static void move_some(struct map *m)
+{
+    for (int i = 0; i < STEP && m->moved < m->old_cap; i++) {
+        struct map_slot *s = &m->old_slots[m->moved];
+        if (!s->value) {
+            m->moved++;
+            continue;
+        }
+        *slot_of(m->slots, m->cap, s->key) = *s;
+        clear_slot(m->old_slots, m->old_cap, m->moved);
+    }
+    if (m->moved == m->old_cap)
+        move_all(m);
 }
 
 static void grow(struct map *m)
 {
-    struct map old = *m;
-    m->cap = old.cap ? old.cap * 2 : 16;
-    m->slots = xcalloc(m->cap, sizeof(*m->slots));
-    for (size_t i = 0; i < old.cap; i++) {
-        if (old.slots[i].value)
-            m->slots[slot_of(m, old.slots[i].key)] = old.slots[i];
-    }
-    free(old.slots);
+    if (m->old_cap > 0) /* cannot be, by the size of the steps */
+        move_all(m);
+    m->old_slots = m->slots;
+    m->old_cap = m->cap;
+    m->moved = 0;
+    m->cap = m->cap ? m->cap * 2 : FIRST_CAP;
+    m->slots = pages_take(m->cap * sizeof(*m->slots));
+    if (m->old_cap < BIT_BY_BIT)
+        move_all(m);
+}
+
+/* ── the map ───────────────────────────────────────────────────────────────────────────────── */
+
+void *map_get(const struct map *m, uint64_t key)
+{
+    if (m->cap == 0)
+        return NULL;
+    void *value = slot_of(m->slots, m->cap, key)->value;
+    if (value || m->old_cap == 0)
+        return value;
+    return slot_of(m->old_slots, m->old_cap, key)->value;
 }
 
 void *map_put(struct map *m, uint64_t key, void *value)
@@ -54,8 +133,14 @@ void *map_put(struct map *m, uint64_t key, void *value)
     assert(value);
     if ((m->len + 1) * 4 > m->cap * 3)
         grow(m);
-    struct map_slot *s = &m->slots[slot_of(m, key)];
-    void *before = s->value;
+    void *before = NULL;
+    if (m->old_cap > 0) {
+        move_some(m);
+        before = take(m->old_slots, m->old_cap, key);
+    }
+    struct map_slot *s = slot_of(m->slots, m->cap, key);
+    if (!before)
+        before = s->value;
     if (!before)
         m->len++;
     *s = (struct map_slot){key, value};
@@ -64,31 +149,22 @@ void *map_put(struct map *m, uint64_t key, void *value)
 
 void *map_remove(struct map *m, uint64_t key)
 {
-    if (m->cap == 0)
-        return NULL;
-    size_t mask = m->cap - 1;
-    size_t hole = slot_of(m, key);
-    void *before = m->slots[hole].value;
-    if (!before)
-        return NULL;
-
-    /* Pull back every follower whose home is not between the hole and itself. */
-    for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
-        size_t home = (size_t)mix(m->slots[i].key) & mask;
-        if (((i - home) & mask) >= ((i - hole) & mask)) {
-            m->slots[hole] = m->slots[i];
-            hole = i;
-        }
+    void *before = take(m->slots, m->cap, key);
+    if (m->old_cap > 0) {
+        if (!before)
+            before = take(m->old_slots, m->old_cap, key);
+        move_some(m);
     }
-    m->slots[hole] = (struct map_slot){0};
-    m->len--;
+    if (before)
+        m->len--;
     return before;
 }
 
 void *map_next(const struct map *m, size_t *at)
 {
-    while (*at < m->cap) {
-        void *v = m->slots[(*at)++].value;
+    while (*at < m->cap + m->old_cap) {
+        size_t i = (*at)++;
+        void *v = i < m->cap ? m->slots[i].value : m->old_slots[i - m->cap].value;
         if (v)
             return v;
     }

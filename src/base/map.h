@@ -1,5 +1,7 @@
 /* Hash map from a 64-bit key to a pointer: open addressing, linear probing, backward-shift
- * deletion, so no tombstones gather. The map owns its table, never what the pointers point to. */
+ * deletion, so no tombstones gather. A large map grows bit by bit: with each change a few entries
+ * move from the old table to the new one, so that nobody waits while a million of them do. The map
+ * owns its tables, never what the pointers point to. */
 #pragma once
 
 #include <stddef.h>
@@ -15,6 +17,11 @@ struct map {
     struct map_slot *slots;
     size_t cap; /* power of two, or 0 */
     size_t len;
+
+    /* While it grows: the table before, of which the first `moved` slots are empty. */
+    struct map_slot *old_slots;
+    size_t old_cap; /* 0 = it does not grow */
+    size_t moved;
 };
 
 /* The map is empty afterwards and may be used again. */

@@ -188,6 +188,41 @@ static void growth_loses_nobody(void **state)
     map_done(&m);
 }
 
+/* A large map grows bit by bit; while it does, entries stand in either table. */
+static void a_large_map_is_whole_while_it_grows(void **state)
+{
+    (void)state;
+    enum { LARGE = 300000, GONE_EVERY = 3 };
+    struct map m = {0};
+    size_t growing = 0;
+    for (uint64_t i = 0; i < LARGE; i++) {
+        void *value = &things[i % MANY];
+        assert_null(map_put(&m, i * i, value));
+        assert_ptr_equal(map_get(&m, i * i), value);
+        growing += m.old_cap > 0;
+        uint64_t other = i * 7919 % (i + 1); /* one of those before, or this one */
+        bool gone = other % GONE_EVERY == 0 && other < i / 2;
+        if (i % 2 == 0 && i > 1 && i / 2 % GONE_EVERY == 0)
+            assert_ptr_equal(map_remove(&m, i / 2 * (i / 2)), &things[i / 2 % MANY]);
+        else if (!gone && other % GONE_EVERY)
+            assert_ptr_equal(map_put(&m, other * other, &things[other % MANY]),
+                             &things[other % MANY]);
+    }
+    assert_true(growing > 0);
+    size_t n = 0;
+    size_t at = 0;
+    while (map_next(&m, &at))
+        n++;
+    assert_int_equal(n, m.len);
+    for (uint64_t i = 0; i < LARGE; i++) {
+        bool gone = i % GONE_EVERY == 0 && i > 0 && i < LARGE / 2;
+        assert_ptr_equal(map_get(&m, i * i), gone ? NULL : &things[i % MANY]);
+        n -= !gone;
+    }
+    assert_int_equal(n, 0);
+    map_done(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +234,7 @@ int main(void)
         cmocka_unit_test(coming_and_going_does_not_grow_the_table),
         cmocka_unit_test(random_operations_agree_with_a_naive_model),
         cmocka_unit_test(growth_loses_nobody),
+        cmocka_unit_test(a_large_map_is_whole_while_it_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
