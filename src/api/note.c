@@ -44,16 +44,19 @@ void note_log(const struct effect *e, const char *peer)
     add_number(&l, "session", e->session);
     add_number(&l, "lobby", e->lobby);
     add_number(&l, "account", e->account);
-    add_text(&l, "chat", e->chat);
+    bool operated = e->note == NOTE_OPERATED;
+    if (operated)
+        add_number(&l, "token", e->object);
+    add_text(&l, operated ? "who" : "chat", e->chat);
     add_number(&l, "conn", (int64_t)e->conn);
     if (peer)
         log_word(&l, "peer", peer);
-    add_text(&l, "ip", e->ip);
+    add_text(&l, operated ? "from" : "ip", e->ip);
     add_number(&l, "port", e->port);
     add_text(&l, "region", e->region);
     if (e->err != 0)
         log_word(&l, "error", err_code(e->err));
-    add_text(&l, "text", e->text);
+    add_text(&l, operated ? "action" : "text", e->text);
     if (e->note == NOTE_STOPPED)
         add_number(&l, "stopped_ms", e->wall_ms);
     if (e->note == NOTE_SERVER_BACKOFF)

@@ -376,7 +376,8 @@ const struct operation operations[] = {
         .path = "/v1/tokens/{id}/rotate",
         .scope = ACCESS_ADMIN,
         .summary = "Replace an enrolment token by a new one.",
-        .about = "The old one works for a while longer, so that servers can be given the new one.",
+        .about = "The old one works for a while longer, so that servers can be given the new one. "
+                 "Of several rotations only the token before the last goes on working.",
         .fields = {ID("token"),
                    {.name = "grace_s",
                     .kind = FIELD_INT,

@@ -253,7 +253,7 @@ const struct shape server_shape = {
             ROW(FLOAT, "memory_percent", struct view_server, memory_percent,
                 "by its last heartbeat"),
             ROW(DOUBLE, "score", struct view_server, score,
-                "the lowest of the candidates is chosen"),
+                "the highest of the candidates is chosen"),
             {.name = "passed_over",
              .kind = SHAPE_WORD,
              .may_be_null = true,
@@ -385,7 +385,7 @@ static const struct shape try_shape = {
         (const struct shape_row[]){
             ROW(ID, "server", struct view_try, server, NULL),
             ROW_WORD("outcome", outcome_words, struct view_try, outcome, NULL),
-            ROW(FLOAT, "score", struct view_try, score, "the lowest was asked first"),
+            ROW(FLOAT, "score", struct view_try, score, "the highest was asked first"),
             ROW(INT32, "load", struct view_try, load, "slots taken, before this match"),
             ROW(INT32, "max_sessions", struct view_try, max_sessions, NULL),
             ROW(FLOAT, "cpu_percent", struct view_try, cpu_percent, NULL),

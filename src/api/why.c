@@ -51,13 +51,18 @@ static const char *clause_of(const char *outcome)
 }
 
 /* "Server 3 did not acknowledge in time and server 9 refused." */
-static void say_tries(struct buf *out, const struct view_ticket *t, int n)
+static void say_tries_after(struct buf *out, const char *first, const struct view_ticket *t, int n)
 {
     for (int i = 0; i < n; i++)
-        say(out, "%s%s %" PRId64 " %s", gap(i, n), i == 0 ? "Server" : "server", t->tries[i].server,
+        say(out, "%s%s %" PRId64 " %s", gap(i, n), i == 0 ? first : "server", t->tries[i].server,
             clause_of(t->tries[i].outcome));
     if (n > 0)
         say(out, ".");
+}
+
+static void say_tries(struct buf *out, const struct view_ticket *t, int n)
+{
+    say_tries_after(out, "Server", t, n);
 }
 
 static const char *ordinal(int n)
@@ -165,7 +170,9 @@ static void say_others(struct buf *out, const struct view_ticket *t)
     int n = count_passed(t);
     if (n == 0)
         return;
-    say(out, " %d %s passed over: ", n, n == 1 ? "other was" : "others were");
+    const char *whom = t->n_tries > 1 ? "" : n == 1 ? "other " : "others ";
+    say(out, " %d %s%s passed over%s: ", n, whom, n == 1 ? "was" : "were",
+        t->n_tries > 1 ? ", those included" : "");
     say_reasons(out, t);
     say(out, ".");
 }
@@ -181,9 +188,7 @@ static void say_placed(struct buf *out, const struct view_ticket *t,
     }
     say(out, " at the %s try: ", ordinal(t->n_tries));
     say_choice(out, t);
-    if (t->n_tries > 1)
-        say(out, " Before that: ");
-    say_tries(out, t, t->n_tries - 1);
+    say_tries_after(out, " Before that server", t, t->n_tries - 1);
     say_others(out, t);
 }
 

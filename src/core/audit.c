@@ -39,6 +39,17 @@ static void forget_oldest(struct core *core)
     }
 }
 
+static void note_target(struct effect *note, int8_t verb, int64_t target)
+{
+    note->verb = verb;
+    if (verb == OPERATE_DRAIN || verb == OPERATE_UNDRAIN)
+        note->server_id = (int32_t)target;
+    else if (verb == OPERATE_END)
+        note->session = target;
+    else
+        note->object = target;
+}
+
 void audit_add(struct core *core, const struct operate *o, int64_t target)
 {
     struct row_audit row = {
@@ -56,7 +67,7 @@ void audit_add(struct core *core, const struct operate *o, int64_t target)
     struct str address = text_keep(core, o->address);
     struct effect *note = note_add(core, NOTE_OPERATED);
     note->text = str_of(audit_action(row.verb));
-    note->object = target;
+    note_target(note, row.verb, target);
     note->chat = who;
     note->ip = address;
 }

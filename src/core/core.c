@@ -151,7 +151,10 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         {EVENT_CANCEL, EFFECT_CANCELLED},          {EVENT_OPERATE, EFFECT_OPERATED},
     };
     int32_t lobby = lobby_of(event);
-    note_refused(core, event->conn, err)->lobby = lobby;
+    struct effect *note = note_refused(core, event->conn, err);
+    note->lobby = lobby;
+    if (event->kind == EVENT_OPERATE)
+        note->text = str_of(audit_action((int8_t)event->operate.verb));
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
         if (answers[i].event != event->kind)
             continue;

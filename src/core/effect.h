@@ -78,7 +78,8 @@ enum note {
     NOTE_MATCH_ENDED,
     NOTE_LATE_ACK,
     NOTE_CANCEL_GIVEN_UP,
-    NOTE_OPERATED, /* an operator changed something: text says what, chat by whom */
+    NOTE_OPERATED, /* an operator changed something: text says what, chat who, ip from where;
+                      object is the token it is about */
     NOTE_CONFIGURED,
     NOTE_STOPPED, /* we did not run for a while; liveness deadlines moved */
     NOTES

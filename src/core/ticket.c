@@ -248,6 +248,7 @@ void ticket_done(struct core *core, struct ticket *ticket)
 static void fail(struct core *core, struct ticket *ticket, int err)
 {
     ticket->row.error = err;
+    ticket->row.answered_wall_ms = core->now.wall_ms;
     move(core, ticket, TICKET_FAILED);
     ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
     answer_asker(core, ticket);
@@ -401,6 +402,8 @@ void ticket_give_up(struct core *core, struct ticket *ticket)
     if (session && session_is_live(session))
         session_cancel(core, session);
     ticket->row.error = ERR_TICKET_CANCELLED;
+    if (!ticket->row.answered_wall_ms)
+        ticket->row.answered_wall_ms = core->now.wall_ms;
     ticket->asker = 0;
     move(core, ticket, TICKET_CANCELLED);
     ticket_note(core, ticket, NOTE_TICKET_CANCELLED)->err = open ? ERR_TICKET_CANCELLED : 0;

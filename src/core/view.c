@@ -321,7 +321,10 @@ void view_row_ticket(const struct core *core, const struct row_ticket *row, stru
     if (ticket_restore_tries(&ticket) != 0)
         return;
     show_tries(&ticket, ret);
-    if (row->session != 0 && ticket.n_tries > 0) /* its session is on the last that was tried */
+    if (row->state == TICKET_FAILED)
+        ret->session = 0;
+    else if (row->session != 0 &&
+             ticket.n_tries > 0) /* its session is on the last that was tried */
         ret->server = ticket.tries[ticket.n_tries - 1].server;
 }
 
@@ -333,8 +336,10 @@ bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret)
     const struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
     show_ticket(core, &ticket->row, core->now, ret);
     show_tries(ticket, ret);
-    ret->session = session ? ticket->row.session : 0;
-    ret->server = session ? session->row.server : 0;
+    /* The last session of one that failed was given up, and is about to be gone. */
+    bool has_it = session && ticket->row.state != TICKET_FAILED;
+    ret->session = has_it ? ticket->row.session : 0;
+    ret->server = has_it ? session->row.server : 0;
     return true;
 }
 

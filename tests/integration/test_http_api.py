@@ -184,7 +184,7 @@ def test_why_tells_of_retries(world):
     (ticket,) = world.api.all("/v1/tickets")
     why = world.api.get(f"/v1/tickets/{ticket['id']}/why")
     assert [t["outcome"] for t in why["tries"]] == ["refused", "acknowledged"]
-    assert f"Before that: Server {first.server_id} refused." in why["sentence"]
+    assert f"Before that server {first.server_id} refused." in why["sentence"]
     assert ticket["server"] == str(second.server_id)
 
 

@@ -103,6 +103,19 @@ static void test_nothing_below_the_level(void **state)
     log_set_level(LOG_INFO);
 }
 
+static void test_what_an_operator_did(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE,
+                       .note = NOTE_OPERATED,
+                       .server_id = 7,
+                       .chat = STR("admin"),
+                       .ip = STR("127.0.0.1"),
+                       .text = STR("drain")};
+    assert_string_equal(logged(&e), "level=info msg=\"operator\" server=7 who=\"admin\" "
+                                    "from=\"127.0.0.1\" action=\"drain\"\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_text_from_outside_stays_one_line),
         cmocka_unit_test(test_long_text_loses_no_ids),
         cmocka_unit_test(test_what_needs_a_look_is_a_warning),
+        cmocka_unit_test(test_what_an_operator_did),
         cmocka_unit_test(test_nothing_below_the_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

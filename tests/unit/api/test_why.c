@@ -91,12 +91,13 @@ static void placed_after_others_failed(void **state)
     t.tries[3] = tried(7, "acknowledged");
     t.passed[PASSED_NOT] = 2;
     t.passed[PASSED_FAILING] = 3;
-    assert_sentence(&t, &server_7,
-                    "Placed on server 7 (EU, 10.0.0.7:7777) at the fourth try: it had the best "
-                    "score of 2 candidates (0.25), 2 of 8 slots used, CPU 31 %, memory 40 %. "
-                    "Before that: Server 3 did not acknowledge in time, server 9 refused and "
-                    "server 4 lost its connection. 3 others were passed over: 3 failed lately. "
-                    "The match is over.");
+    assert_sentence(
+        &t, &server_7,
+        "Placed on server 7 (EU, 10.0.0.7:7777) at the fourth try: it had the best "
+        "score of 2 candidates (0.25), 2 of 8 slots used, CPU 31 %, memory 40 %. "
+        "Before that server 3 did not acknowledge in time, server 9 refused and "
+        "server 4 lost its connection. 3 were passed over, those included: 3 failed lately. "
+        "The match is over.");
 }
 
 static void nothing_was_there(void **state)
@@ -184,7 +185,7 @@ static void open_ones_say_whom_they_wait_for(void **state)
     t.passed[PASSED_AWAY] = 2;
     assert_sentence(&t, &server_7,
                     "Open: its answer is still to come. Server 3 lost its connection and server 7 "
-                    "has not answered yet. 2 others were passed over: 2 not connected.");
+                    "has not answered yet. 2 were passed over, those included: 2 not connected.");
 }
 
 static void cancelled_before_and_after(void **state)

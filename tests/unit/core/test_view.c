@@ -92,6 +92,9 @@ static void ticket_tells_why_after_a_restart(void **state)
     struct view_ticket t;
     assert_true(view_ticket(f->core, id, &t));
     assert_string_equal(t.state, "failed");
+    assert_int_equal(t.answered_wall_ms, f->now.wall_ms - 1000);
+    assert_int_equal(t.session, 0);
+    assert_int_equal(t.server, 0);
     assert_int_equal(t.err, ERR_NO_SERVERS);
     assert_int_equal(t.n_tries, 1);
     assert_string_equal(t.tries[0].outcome, "refused");
