@@ -3,13 +3,16 @@
 #define CURL_DISABLE_TYPECHECK /* its macros would name functions that are not linked */
 #include <curl/curl.h>
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum {
@@ -74,17 +77,33 @@ struct client {
     bool enough; /* take wants no more */
 };
 
+/* The host of the URL without its port; the brackets of an IPv6 address are dropped. */
+static bool copy_host(const char *url, char *ret, size_t cap, bool *ret_bracketed)
+{
+    const char *host = strstr(url, "://") + 3;
+    *ret_bracketed = *host == '[';
+    host += *ret_bracketed ? 1 : 0;
+    size_t n = strcspn(host, *ret_bracketed ? "]" : ":/");
+    if (*ret_bracketed && (host[n] != ']' || !strchr(":/", host[n + 1])))
+        return false;
+    return str_copy(ret, cap, (struct str){host, n});
+}
+
+/* Whether it can lead to nobody but this machine. Only addresses count: "127.example.com" is a name
+ * that whoever has the domain points where he likes. */
 static bool is_loopback(const char *url)
 {
-    static const char *const hosts[] = {"127.", "localhost", "[::1]"};
-    const char *host = strstr(url, "://") + 3;
-    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-        size_t n = strlen(hosts[i]);
-        if (strncmp(host, hosts[i], n) == 0 &&
-            (hosts[i][n - 1] == '.' || strchr(":/", host[n]) != NULL))
-            return true;
-    }
-    return false;
+    char host[INET6_ADDRSTRLEN];
+    struct in_addr v4;
+    struct in6_addr v6;
+    bool bracketed = false;
+    if (!copy_host(url, host, sizeof(host), &bracketed))
+        return false;
+    if (bracketed)
+        return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    return strcasecmp(host, "localhost") == 0;
 }
 
 /* "host:port" is http; a slash at the end is dropped. */

@@ -694,6 +694,24 @@ def test_token_of_the_folder_is_not_sent_to_other_machines(liar, tmp_path):
     assert asks(f"http://0.0.0.0:{port}", "--data", "data")[0] == "Bearer very-secret"
 
 
+@pytest.mark.parametrize(
+    "host", ["127.evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1-x"]
+)
+def test_token_of_the_folder_is_not_sent_to_names_that_look_local(liar, tmp_path, host):
+    """A proxy stands for whoever the name leads to; nothing local goes through one."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "admin.token").write_text("very-secret\n")
+    port = liar(401, {"error": {"code": "no_access_token", "message": "A token is needed."}})
+    result = subprocess.run(
+        [os.path.abspath(binary()), "status", "--url", f"http://{host}"], cwd=tmp_path,
+        env={**os.environ, "http_proxy": f"http://127.0.0.1:{port}", "no_proxy": ""},
+        capture_output=True, text=True, timeout=30)
+    assert result.returncode == 1, result.stderr
+    assert "--data DIR" in result.stderr
+    assert [headers["Host"] for headers in liar.handler.seen] == [host]
+    assert "Authorization" not in liar.handler.seen[0]
+
+
 def test_loopback_needs_no_proxy(world, cli):
     cli("status", env={"http_proxy": "http://127.0.0.1:1"})
 
