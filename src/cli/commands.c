@@ -2,7 +2,9 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "cli/remote.h"
+#include "cli/term.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -454,10 +456,8 @@ static int run_help(int argc, char **argv)
     return run_verb(two ? 3 : 2, asked);
 }
 
-int cli_main(int argc, char **argv)
+static int run_any(int argc, char **argv)
 {
-    if (argc > 0)
-        cli_program = argv[0];
     if (argc < 2) {
         help_all(stderr);
         return EXIT_USAGE;
@@ -469,4 +469,22 @@ int cli_main(int argc, char **argv)
         return EXIT_DONE;
     }
     return run_verb(argc - 1, argv + 1);
+}
+
+/* Who reads our output may stop when he has enough; that is no failure. A full disk is: what was
+ * to be kept there is lost. */
+static int end_output(int code)
+{
+    int error = term_end_output();
+    if (error == 0 || error == EPIPE)
+        return code;
+    fprintf(stderr, "muster: cannot write to standard output: %s\n", strerror(error));
+    return code == EXIT_DONE ? EXIT_REFUSED : code;
+}
+
+int cli_main(int argc, char **argv)
+{
+    if (argc > 0)
+        cli_program = argv[0];
+    return end_output(run_any(argc, argv));
 }

@@ -174,6 +174,10 @@ void term_fit(struct buf *out, struct str s, int columns, int rows)
     }
 }
 
+/* The first error of a write to standard output; several verbs write in many places, and all of
+ * them end in cli_main, which asks. */
+static int output_error;
+
 bool term_flush(struct buf *out, int fd)
 {
     size_t done = 0;
@@ -184,6 +188,18 @@ bool term_flush(struct buf *out, int fd)
         done += n > 0 ? (size_t)n : 0;
     }
     bool all = done == out->len;
+    if (!all && fd == STDOUT_FILENO && output_error == 0)
+        output_error = errno;
     buf_clear(out);
     return all;
+}
+
+int term_end_output(void)
+{
+    bool flushed = fflush(stdout) == 0;
+    if (output_error == 0 && !flushed)
+        output_error = errno;
+    if (output_error == 0 && ferror(stdout)) /* a while ago, so errno is no longer its */
+        output_error = EIO;
+    return output_error;
 }

@@ -49,3 +49,7 @@ void term_fit(struct buf *out, struct str s, int columns, int rows);
 
 /* Writes all of it to the descriptor and empties it; false when nobody takes it any more. */
 bool term_flush(struct buf *out, int fd);
+
+/* Before the process ends: flushes what printf left. Returns 0, or the errno of the first write to
+ * standard output that failed, by term_flush or by stdio. */
+int term_end_output(void);

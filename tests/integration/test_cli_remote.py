@@ -564,6 +564,47 @@ def test_wrong_usage_says_what_is_right(arguments, sentence):
     assert sentence in result.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["servers"],
+        ["status", "-o", "json"],
+        ["servers", "--watch"],
+        ["drain", "1", "--no-wait"],
+        ["token", "enrol", "--role", "server", "--fleet", "default"],
+        ["--version"],
+        ["help"],
+        ["openapi"],
+        ["config", "show"],
+    ],
+    ids=" ".join,
+)
+def test_full_disk_is_noticed(world, arguments):
+    world.server()
+    there = where(world) if arguments[0] in VERBS or arguments[0] == "token" else []
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([binary(), *arguments, *there], stdout=full,
+                                stderr=subprocess.PIPE, text=True, timeout=30)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == (
+        "muster: cannot write to standard output: No space left on device"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["servers"], ["servers", "--watch"], ["help"]], ids=" ".join)
+@pytest.mark.parametrize("ignored", [False, True])
+def test_reader_that_has_enough_is_no_mistake(world, arguments, ignored):
+    """With SIGPIPE, and where whoever started us has it ignored."""
+    there = where(world) if arguments[0] in VERBS else []
+    unread, pipe = os.pipe()
+    os.close(unread)
+    result = subprocess.run([binary(), *arguments, *there], stdout=pipe, stderr=subprocess.PIPE,
+                            restore_signals=not ignored, text=True, timeout=30)
+    os.close(pipe)
+    assert result.returncode == (0 if ignored else -signal.SIGPIPE)
+    assert not result.stderr
+
+
 def test_help_groups_verbs():
     snapshot.check("help_of_token_enrol", run("token", "enrol", "--help").stdout, aligned=True)
     text = run("--help").stdout
