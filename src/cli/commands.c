@@ -478,7 +478,8 @@ static int end_output(int code)
     int error = term_end_output();
     if (error == 0 || error == EPIPE)
         return code;
-    fprintf(stderr, "muster: cannot write to standard output: %s\n", strerror(error));
+    fprintf(stderr, "muster: cannot write to standard output: %s\n",
+            error == TERM_LOST ? "part of it is lost" : strerror(error));
     return code == EXIT_DONE ? EXIT_REFUSED : code;
 }
 

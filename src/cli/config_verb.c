@@ -5,10 +5,12 @@
 #include "cli/config.h"
 #include "cli/config_files.h"
 #include "cli/config_show.h"
+#include "cli/term.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *check_file;
 static const char *show_file;
@@ -31,11 +33,6 @@ const struct arg config_show_options[] = {
      .help = "the file to read; without it, the defaults are shown"},
     {0},
 };
-
-static void print_buf(const struct buf *b)
-{
-    fwrite(b->data, 1, b->len, stdout);
-}
 
 static int count_regions(const struct core_config *core)
 {
@@ -101,9 +98,10 @@ static int show(const char *path, struct config *config)
         return EXIT_REFUSED;
     }
     config_digest(config, digest);
+    term_printf(&text, "# muster %s: the effective configuration, digest %s\n", MUSTER_VERSION,
+                digest);
     config_show(config, true, &text);
-    printf("# muster %s: the effective configuration, digest %s\n", MUSTER_VERSION, digest);
-    print_buf(&text);
+    (void)term_flush(&text, STDOUT_FILENO);
     buf_done(&text);
     return EXIT_DONE;
 }
@@ -124,7 +122,7 @@ int config_keys_run(int argc, char **argv)
     if (!args_parse(argc, argv, config_keys_options))
         return EXIT_USAGE;
     config_show_keys(&text);
-    print_buf(&text);
+    (void)term_flush(&text, STDOUT_FILENO);
     buf_done(&text);
     return EXIT_DONE;
 }

@@ -3,8 +3,9 @@
 
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/term.h"
 
-#include <stdio.h>
+#include <unistd.h>
 
 const struct arg openapi_options[] = {
     {.name = "--markdown", .kind = ARG_FLAG, .help = "as docs/http-api.md instead of OpenAPI 3.1"},
@@ -27,8 +28,7 @@ int openapi_run(int argc, char **argv)
         openapi_write(&out);
     if (!markdown)
         buf_append(&out, "\n", 1);
-    size_t written = fwrite(out.data, 1, out.len, stdout);
-    bool whole = written == out.len && fflush(stdout) == 0;
+    (void)term_flush(&out, STDOUT_FILENO);
     buf_done(&out);
-    return whole ? EXIT_DONE : EXIT_REFUSED;
+    return EXIT_DONE;
 }

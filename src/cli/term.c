@@ -199,7 +199,5 @@ int term_end_output(void)
     bool flushed = fflush(stdout) == 0;
     if (output_error == 0 && !flushed)
         output_error = errno;
-    if (output_error == 0 && ferror(stdout)) /* a while ago, so errno is no longer its */
-        output_error = EIO;
-    return output_error;
+    return output_error == 0 && ferror(stdout) ? TERM_LOST : output_error;
 }

@@ -51,5 +51,7 @@ void term_fit(struct buf *out, struct str s, int columns, int rows);
 bool term_flush(struct buf *out, int fd);
 
 /* Before the process ends: flushes what printf left. Returns 0, or the errno of the first write to
- * standard output that failed, by term_flush or by stdio. */
+ * standard output that failed, by term_flush or by stdio; TERM_LOST when stdio failed so long ago
+ * that it is not known why. */
+enum { TERM_LOST = -1 };
 int term_end_output(void);

@@ -591,6 +591,14 @@ def test_full_disk_is_noticed(world, arguments):
     )
 
 
+def test_full_disk_is_noticed_by_those_who_print_much():
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([binary(), "help", "--markdown"], stdout=full,
+                                stderr=subprocess.PIPE, text=True, timeout=30)
+    assert result.returncode == 1
+    assert result.stderr.startswith("muster: cannot write to standard output: ")
+
+
 @pytest.mark.parametrize("arguments", [["servers"], ["servers", "--watch"], ["help"]], ids=" ".join)
 @pytest.mark.parametrize("ignored", [False, True])
 def test_reader_that_has_enough_is_no_mistake(world, arguments, ignored):
