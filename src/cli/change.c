@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 500, TIMEOUT_MAX_S = 30 * 24 * 3600 };
+enum { LOOK_MS = 500, AWAY_S = 30, STATUS_UNAVAILABLE = 503, TIMEOUT_MAX_S = 30 * 24 * 3600 };
 
 static struct {
     bool no_wait;
@@ -106,11 +106,64 @@ static int given_up(struct drain *d, int64_t left, const char *why)
     return EXIT_REFUSED;
 }
 
+/* Not there, or there and about to stop. */
+static bool is_away(const struct remote *r, int code)
+{
+    return code == EXIT_UNREACHABLE || r->answer.status == STATUS_UNAVAILABLE;
+}
+
+static void say_away(struct drain *d)
+{
+    end_progress(d);
+    (void)remote_flush(d->r);
+    fprintf(stderr, "muster drain: Muster at %s does not answer; asking again for %d s\n",
+            client_url(d->r->client), AWAY_S);
+}
+
+static int stayed_away(struct drain *d)
+{
+    fprintf(stderr,
+            "muster drain: Muster at %s still does not answer; the drain of server %s is stored "
+            "and goes on when it runs, 'muster undrain %s' takes that back\n",
+            client_url(d->r->client), d->server, d->server);
+    return EXIT_UNREACHABLE;
+}
+
+/* True when it is time to stop. */
+static bool pause_until(struct drain *d, int64_t until_ms, int64_t limit_ms)
+{
+    return screen_wait(&d->r->stop_fd, 1, until_ms < limit_ms ? until_ms : limit_ms) == 0;
+}
+
+/* Muster may be started anew while we wait, so when it is away it is asked again for a while.
+ * EXIT_UNREACHABLE when it stays away, which is not said yet; other failures are. */
+static int look(struct drain *d, int64_t limit_ms)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t until_ms = now_ms + AWAY_S * 1000;
+    bool said = false;
+    int code = remote_ask(d->r, &d->look);
+    for (; is_away(d->r, code); code = remote_ask(d->r, &d->look)) {
+        if (!said)
+            say_away(d);
+        said = true;
+        now_ms = clock_monotonic_ms();
+        if (now_ms >= until_ms || now_ms >= limit_ms)
+            return EXIT_UNREACHABLE;
+        if (pause_until(d, now_ms + LOOK_MS, limit_ms))
+            return EXIT_STOPPED;
+    }
+    if (code != EXIT_DONE && code != EXIT_STOPPED)
+        remote_complain(d->r);
+    return code;
+}
+
 /* The first answer is that of the drain itself. */
 static int wait_until_empty(struct drain *d)
 {
     int64_t limit_ms = set.timeout_s ? d->began_ms + set.timeout_s * 1000 : INT64_MAX;
     int64_t next_ms = d->began_ms;
+    d->r->quiet = true;
     for (;;) {
         int64_t left = sessions_left(d->r);
         if (left == 0)
@@ -119,13 +172,11 @@ static int wait_until_empty(struct drain *d)
             return given_up(d, left, "stopped waiting");
         show_left(d, left);
         next_ms += LOOK_MS;
-        int code = screen_wait(&d->r->stop_fd, 1, next_ms < limit_ms ? next_ms : limit_ms) == 0
-                       ? EXIT_STOPPED
-                       : remote_ask(d->r, &d->look);
+        int code = pause_until(d, next_ms, limit_ms) ? EXIT_STOPPED : look(d, limit_ms);
         if (code == EXIT_STOPPED)
             return given_up(d, left, "interrupted");
         if (code != EXIT_DONE)
-            return code;
+            return code == EXIT_UNREACHABLE ? stayed_away(d) : code;
     }
 }
 

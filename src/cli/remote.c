@@ -246,22 +246,30 @@ static int watch_screen(struct remote *r, int (*draw)(struct remote *r, void *us
     return EXIT_DONE;
 }
 
-/* Blocks with a blank line between them. */
+/* Blocks with a blank line between them; where one is missing, standard error says why, once. */
 static int watch_blocks(struct remote *r, int (*draw)(struct remote *r, void *user), void *user)
 {
     int64_t next_ms = clock_monotonic_ms();
-    for (;;) {
-        int code = draw(r, user);
-        if (code != EXIT_DONE)
-            return code == EXIT_STOPPED ? EXIT_DONE : code;
-        if (!remote_flush(r))
-            return EXIT_DONE;
+    int code = draw(r, user);
+    if (code != EXIT_DONE)
+        return code == EXIT_STOPPED ? EXIT_DONE : code;
+    r->quiet = true;
+    while (remote_flush(r)) {
+        int last = code;
         next_ms += WATCH_MS;
         if (pause_until(r, next_ms))
-            return EXIT_DONE;
+            break;
         if (remote_output() != OUTPUT_JSON)
             term_put(&r->out, "\n");
+        code = draw(r, user);
+        if (code == EXIT_STOPPED)
+            break;
+        if (code != EXIT_DONE)
+            buf_clear(&r->out);
+        if (code != EXIT_DONE && code != last)
+            remote_complain(r);
     }
+    return EXIT_DONE;
 }
 
 int remote_show(struct remote *r, int (*draw)(struct remote *r, void *user), void *user)

@@ -52,6 +52,6 @@ bool remote_flush(struct remote *r);
 void remote_spill(struct remote *r);
 
 /* Calls draw, which fills r->out and returns an exit code, and writes what it drew. With --watch
- * again every second: a terminal is drawn over, anything else gets one block after another. On a
- * terminal a failure after the first time is shown and tried again. Returns the exit code. */
+ * again every second: a terminal is drawn over, anything else gets one block after another. A
+ * failure after the first time is shown and tried again. Returns the exit code. */
 int remote_show(struct remote *r, int (*draw)(struct remote *r, void *user), void *user);

@@ -351,6 +351,31 @@ def test_interrupted_drain_says_that_it_goes_on(scene, background):
     assert "goes on draining" in draining.errors()
 
 
+def test_drain_outlives_a_restart(scene, background):
+    draining = background("drain", "1")
+    draining.shows("1 match left")
+    assert scene.muster.term() == 0
+    errors = draining.process.stderr
+    assert b"does not answer; asking again" in errors.readline()
+    scene.muster.restart()
+    scene.eu.reconnect()
+    scene.eu.end(101)
+    assert draining.ends() == 0, draining.errors()
+    assert draining.text().endswith("server 1 is drained: it holds no match\n")
+    assert draining.errors() == "", "one line about it"
+
+
+def test_drain_whose_muster_stays_away_says_that_it_is_stored(scene, background):
+    draining = background("drain", "1", "--timeout", "2s")
+    draining.shows("1 match left")
+    assert scene.muster.term() == 0
+    assert draining.ends() == 3
+    first, second = draining.errors().splitlines()
+    assert "asking again" in first
+    assert "the drain of server 1 is stored and goes on" in second
+    assert "'muster undrain 1'" in second
+
+
 def test_drain_as_json_prints_the_server_when_it_is_empty(scene, background):
     draining = background("drain", "1", "-o", "json")
     scene.wait(lambda: scene.eu.take("SV_DRAIN"), "drain")
@@ -933,6 +958,19 @@ def test_watch_appends_blocks_elsewhere(scene, background):
     watching.process.send_signal(signal.SIGINT)
     assert watching.ends() == 0
     assert "\x1b" not in watching.text()
+
+
+def test_watched_blocks_outlive_muster(scene, background):
+    watching = background("fleets", "--watch")
+    watching.shows("NAME")
+    assert scene.muster.term() == 0
+    assert b"cannot reach Muster" in watching.process.stderr.readline()
+    scene.muster.restart()
+    blocks = watching.text().count("NAME")
+    scene.wait(lambda: watching.text().count("NAME") > blocks + 1, "blocks again")
+    watching.process.send_signal(signal.SIGINT)
+    assert watching.ends() == 0
+    assert "\n\n\n" not in watching.text() and watching.errors() == ""
 
 
 def test_watch_as_json_is_one_document_after_another(scene, background):
