@@ -144,6 +144,13 @@ void call_answer(struct call *c)
     call_answer_as(c, json_type);
 }
 
+void call_answer_shared(struct call *c, struct str body)
+{
+    enter(c, CALL_OVER, NULL);
+    count(c);
+    http_answer_shared(c->http, c->status, json_type, body, NULL);
+}
+
 void call_stream(struct call *c, const char *content_type, http_pull *pull)
 {
     enter(c, CALL_STREAMING, NULL);

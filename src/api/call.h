@@ -76,6 +76,9 @@ void call_read(struct call *c);
 void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c));
 void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c));
 
+/* With JSON that stays as it is until rest_done. */
+void call_answer_shared(struct call *c, struct str body);
+
 /* With another type than JSON, or as a stream that pull feeds. */
 void call_answer_as(struct call *c, const char *content_type);
 void call_stream(struct call *c, const char *content_type, http_pull *pull);

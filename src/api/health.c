@@ -41,9 +41,10 @@ void handle_metrics(struct call *c)
 
 void handle_openapi(struct call *c)
 {
-    buf_clear(&c->body);
-    openapi_write(&c->body);
-    call_answer(c);
+    struct buf *kept = &c->rest->openapi;
+    if (kept->len == 0)
+        openapi_write(kept);
+    call_answer_shared(c, (struct str){(const char *)kept->data, kept->len});
 }
 
 /* ── status ────────────────────────────────────────────────────────────────────────────────── */

@@ -352,4 +352,5 @@ void rest_done(struct rest *r)
     r->http = NULL;
     map_done(&r->calls);
     map_done(&r->waiting);
+    buf_done(&r->openapi);
 }

@@ -46,6 +46,8 @@ struct rest {
     int64_t started_wall_ms;
     bool stopping;
 
+    struct buf openapi; /* rendered when it is first asked for */
+
     struct map calls;     /* conn_id -> struct call, while core may answer it */
     struct list storing;  /* calls that wait for the store, the oldest first */
     struct map waiting;   /* ticket -> chain of calls that wait for its end */

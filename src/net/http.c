@@ -23,6 +23,7 @@ enum {
     GAP_MAX_MS = 1000, /* what one tick may add to the server's time */
     RUNS_IN_VAIN_MAX = 4,
     PAUSE_MS = 5,
+    RUN_US = 500, /* a run that takes longer is followed by as long a rest */
 };
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
@@ -199,14 +200,31 @@ void http_server_tick(struct http_server *s, int64_t monotonic_ms)
 /* ── libmicrohttpd on the loop ─────────────────────────────────────────────────────────────── */
 
 static void on_daemon_again(uv_idle_t *handle);
+static void on_daemon_ready(uv_poll_t *handle, int status, int events);
 
 void server_run_again(struct http_server *s)
 {
-    if (!s->stopping)
+    if (!s->stopping && !s->resting)
         uv_idle_start(&s->daemon_again, on_daemon_again);
 }
 
+bool server_is_late(const struct http_server *s)
+{
+    return clock_monotonic_us() - s->run_began_us > RUN_US;
+}
+
 static void on_daemon_soon(uv_timer_t *handle);
+
+/* Requests that cost nothing to send must not take the loop from everybody else, so what HTTP takes
+ * is at most about half of the time. */
+static void rest(struct http_server *s, int64_t us)
+{
+    s->resting = true;
+    uv_poll_stop(&s->daemon_ready);
+    uv_idle_stop(&s->daemon_again);
+    uv_update_time(&s->loop->uv);
+    uv_timer_start(&s->daemon_soon, on_daemon_soon, (uint64_t)(us + 999) / 1000, 0);
+}
 
 /* While a TLS handshake waits for the client, libmicrohttpd says that it has something to do and
  * tries to read, over and over: one client that stalls would keep a processor busy. So when it has
@@ -217,10 +235,19 @@ static void drive(struct http_server *s)
     assert(!s->running);
     s->running = true;
     s->progress = false;
+    s->run_began_us = clock_monotonic_us();
+    request_call_next(s);
     (void)MHD_run(s->daemon);
     s->running = false;
+    int64_t took_us = clock_monotonic_us() - s->run_began_us;
     s->runs_in_vain = s->progress ? 0 : s->runs_in_vain + 1;
     MHD_UNSIGNED_LONG_LONG ms = 0;
+    if (took_us > RUN_US) {
+        rest(s, took_us);
+        return;
+    }
+    if (!list_empty(&s->in_line))
+        server_run_again(s);
     if (MHD_get_timeout(s->daemon, &ms) != MHD_YES)
         return;
     if (s->runs_in_vain < RUNS_IN_VAIN_MAX)
@@ -231,7 +258,11 @@ static void drive(struct http_server *s)
 
 static void on_daemon_soon(uv_timer_t *handle)
 {
-    drive(handle->data);
+    struct http_server *s = handle->data;
+    if (s->resting)
+        uv_poll_start(&s->daemon_ready, UV_READABLE, on_daemon_ready);
+    s->resting = false;
+    drive(s);
 }
 
 static void on_daemon_again(uv_idle_t *handle)
@@ -389,6 +420,7 @@ int http_server_start(struct loop *loop, const struct http_place *place,
     s->ticked_ms = clock_monotonic_ms();
     s->earliest_ms = HTTP_NEVER;
     list_init(&s->conns);
+    list_init(&s->in_line);
     const char *why = open_all(s, place->ip, place->port);
     if (why) {
         *ret_why = why;

@@ -116,6 +116,11 @@ struct http_field {
 void http_answer(struct http_request *r, int status, const char *content_type, struct buf *body,
                  const struct http_field *fields);
 
+/* The same with a body that is not copied, for what is asked for often: it must stay as it is for
+ * as long as the server lives. */
+void http_answer_shared(struct http_request *r, int status, const char *content_type,
+                        struct str body, const struct http_field *fields);
+
 /* Answers 200 with a body without end. pull appends what there is to send (at most about max bytes)
  * and is called again when the client has taken it; when it appends nothing the stream sleeps until
  * http_wake. Returning false ends it. */

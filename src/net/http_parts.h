@@ -26,8 +26,11 @@ struct http_server {
     struct MHD_Daemon *daemon;
     uv_poll_t daemon_ready; /* its epoll descriptor */
     uv_idle_t daemon_again; /* it has something to do without an event */
-    uv_timer_t daemon_soon; /* it says so, but does nothing */
-    bool progress;          /* a callback came since MHD_run began */
+    uv_timer_t daemon_soon; /* it says so, but does nothing; or it has had its share of time */
+    bool resting;           /* until daemon_soon: it is not run */
+    int64_t run_began_us;
+    struct list in_line; /* whole requests that are handed over in later runs */
+    bool progress;       /* a callback came since MHD_run began */
     int runs_in_vain;
     int listen_fd; /* -1 = closed */
     uv_poll_t listen_ready;
@@ -72,7 +75,9 @@ struct http_request {
     struct http_conn *conn;
     struct MHD_Connection *mhd;
     enum http_phase phase;
-    bool handed_over; /* `done` is owed */
+    struct link in_line; /* of the server's */
+    bool has_turn;       /* it was in line and is next */
+    bool handed_over;    /* `done` is owed */
     bool suspended;
     bool unsound; /* its target */
     bool too_large;
@@ -94,8 +99,11 @@ struct http_request {
 /* In delay_ms from now, and never before; HTTP_NEVER takes the deadline away. */
 void conn_set_deadline(struct http_conn *conn, int64_t delay_ms);
 
-/* MHD_run in the next turn of the loop, which does not wait for it. */
+/* MHD_run in the next turn of the loop, which does not wait for it, or when its rest is over. */
 void server_run_again(struct http_server *s);
+
+/* It has run long enough: what can wait for another run should. */
+bool server_is_late(const struct http_server *s);
 
 /* libmicrohttpd's callbacks about requests; cls is the server. */
 void *request_began(void *cls, const char *target, struct MHD_Connection *mhd);
@@ -107,6 +115,9 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
 
 /* The error's status, and its code and sentence as JSON. */
 void request_refuse(struct http_request *r, int err);
+
+/* Resumes those next in line. */
+void request_call_next(struct http_server *s);
 
 /* The daemon is about to be stopped and insists that nothing is suspended. */
 void request_resume(struct http_request *r);

@@ -12,6 +12,7 @@ enum {
     DRAIN_MAX = 1024 * 1024,  /* of a body that is too large is read, so that the answer arrives */
     ANSWER_BYTES_PER_MS = 32, /* a client must read that fast, beyond limits.idle_ms */
     STREAM_BLOCK = 4096,
+    TURNS_IN_RUN = 8, /* so many of those in line are handed over in one run */
 };
 
 /* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
@@ -180,6 +181,18 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
     respond(r, status, response, content_type, fields);
 }
 
+void http_answer_shared(struct http_request *r, int status, const char *content_type,
+                        struct str body, const struct http_field *fields)
+{
+    if (r->phase != HTTP_ASKED)
+        return;
+    r->phase = HTTP_ANSWERED;
+    conn_set_deadline(r->conn, r->server->limits.idle_ms + (int64_t)body.len / ANSWER_BYTES_PER_MS);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(body.len, (void *)body.at, MHD_RESPMEM_PERSISTENT);
+    respond(r, status, response, content_type, fields);
+}
+
 static void refuse(struct http_request *r, int err, const struct http_field *fields)
 {
     struct buf body = {0};
@@ -209,6 +222,26 @@ static void hand_over(struct http_request *r)
     r->handed_over = true;
     s->figures.requests++;
     s->ops.request(s->ops.user, r);
+}
+
+/* A run of libmicrohttpd's goes over all connections that have something to say, however many.
+ * Whoever comes when it has taken long enough waits in line, and behind those who do already; so a
+ * crowd takes many short runs, between which the loop has time for others. */
+static bool must_wait(const struct http_request *r)
+{
+    const struct http_server *s = r->server;
+    return !r->has_turn && (server_is_late(s) || !list_empty(&s->in_line));
+}
+
+void request_call_next(struct http_server *s)
+{
+    struct link *n = NULL;
+    for (int i = 0; i < TURNS_IN_RUN && (n = list_first(&s->in_line)); i++) {
+        struct http_request *r = container_of(n, struct http_request, in_line);
+        list_remove(n);
+        r->has_turn = true;
+        request_resume(r);
+    }
 }
 
 /* In the first call, after which libmicrohttpd reads no body; and there is no next request, since
@@ -250,7 +283,9 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
         *upload_size = 0;
         return take_body(r, upload, n) ? MHD_YES : MHD_NO;
     }
-    if (r->phase == HTTP_BODY)
+    if (r->phase == HTTP_BODY && must_wait(r))
+        list_append(&s->in_line, &r->in_line);
+    else if (r->phase == HTTP_BODY)
         hand_over(r);
     if (r->response)
         return queue_response(r);
@@ -268,6 +303,7 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
     if (!r)
         return;
     *request = NULL;
+    list_remove(&r->in_line);
     if (r->handed_over) {
         s->figures.requests--;
         s->ops.done(s->ops.user, r);

@@ -38,6 +38,8 @@ struct world {
     int64_t pretended_ms; /* on top of the clock */
     int ticks;
     int turns;
+    int asked_before;   /* this turn */
+    int most_in_a_turn; /* requests that were handed over */
     struct list clients;
 };
 
@@ -47,6 +49,9 @@ static void on_turn(void *user)
 {
     struct world *w = user;
     w->turns++;
+    if (w->asked - w->asked_before > w->most_in_a_turn)
+        w->most_in_a_turn = w->asked - w->asked_before;
+    w->asked_before = w->asked;
 }
 
 static void on_tick(void *user)
@@ -113,6 +118,15 @@ static void keep(struct world *w, struct http_request *r)
     w->n_kept += at == w->n_kept;
 }
 
+static void burn(int64_t us)
+{
+    int64_t until_us = clock_monotonic_us() + us;
+    while (clock_monotonic_us() < until_us)
+        continue;
+}
+
+static char shared[8 << 20];
+
 static void on_request(void *user, struct http_request *r)
 {
     struct world *w = user;
@@ -127,6 +141,12 @@ static void on_request(void *user, struct http_request *r)
         struct buf body = {0};
         memset(buf_extend(&body, 8 << 20), 'b', 8 << 20);
         http_answer(r, 200, "text/plain", &body, NULL);
+    } else if (strcmp(http_path(r), "/shared") == 0) {
+        memset(shared, 's', sizeof(shared));
+        http_answer_shared(r, 200, "text/plain", (struct str){shared, sizeof(shared)}, NULL);
+    } else if (strcmp(http_path(r), "/dear") == 0) {
+        burn(1000);
+        answer_text(r, 200, "dear");
     } else if (http_too_large(r)) {
         answer_text(r, 413, "too large");
     } else {
@@ -760,6 +780,21 @@ static void what_a_client_does_not_read_is_counted(void **state)
     client_free(c);
 }
 
+static void a_shared_answer_is_nobodys_burden(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    uv_poll_stop(&c->ready);
+    client_say(c, "GET /shared HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->asked == 1);
+    assert_int_equal(figures(w).answer_bytes, 0);
+    client_read(c);
+    RUN_UNTIL(w, w->done == 1);
+    RUN_UNTIL(w, c->got.len > sizeof(shared));
+    assert_int_equal(c->got.data[c->got.len - 1], 's');
+    client_free(c);
+}
+
 static void an_answer_that_is_not_read_is_cut(void **state)
 {
     struct world *w = *state;
@@ -922,6 +957,47 @@ static void many_clients_at_once(void **state)
         client_free(c[i]);
     }
     RUN_UNTIL(w, w->done == N);
+}
+
+/* Others that the loop serves have their turn in between, and half of the time. */
+static void dear_requests_of_a_crowd_are_served_bit_by_bit(void **state)
+{
+    enum { N = 40 };
+    struct world *w = *state;
+    struct client *c[N];
+    for (int i = 0; i < N; i++) {
+        c[i] = client_new(w);
+        asks(w, c[i], "GET /hello HTTP/1.1\r\nHost: h\r\n\r\n", "GET /hello");
+    }
+    for (int i = 0; i < N; i++)
+        client_say(c[i], "GET /dear HTTP/1.1\r\nHost: h\r\n\r\n");
+    int64_t began_us = clock_monotonic_us();
+    RUN_UNTIL(w, w->done == 2 * N);
+    assert_true(clock_monotonic_us() - began_us >= 70 * 1000);
+    assert_in_range(w->most_in_a_turn, 1, 8);
+    for (int i = 0; i < N; i++) {
+        RUN_UNTIL(w, client_has(c[i], "dear"));
+        client_free(c[i]);
+    }
+}
+
+static void a_server_stops_while_requests_are_in_line(void **state)
+{
+    enum { N = 20 };
+    struct world *w = *state;
+    struct client *c[N];
+    for (int i = 0; i < N; i++) {
+        c[i] = client_new(w);
+        client_say(c[i], "GET /dear HTTP/1.1\r\nHost: h\r\n\r\n");
+    }
+    RUN_UNTIL(w, w->asked > 0);
+    assert_true(w->asked < N);
+    http_server_stop(w->server);
+    w->server = NULL;
+    for (int i = 0; i < N; i++) {
+        RUN_UNTIL(w, c[i]->ended);
+        client_free(c[i]);
+    }
 }
 
 /* Clients that do anything at any time: after all of it nothing is left over. */
@@ -1330,6 +1406,7 @@ int main(void)
         IN_WORLD(an_answer_to_a_client_that_is_gone_is_dropped),
         IN_WORLD(time_stands_while_we_are_stopped),
         IN_WORLD(what_a_client_does_not_read_is_counted),
+        IN_WORLD(a_shared_answer_is_nobodys_burden),
         IN_WORLD(an_answer_that_is_not_read_is_cut),
         IN_WORLD(a_body_that_is_too_large_is_told),
         IN_WORLD(who_announces_far_too_much_need_not_send_it),
@@ -1338,6 +1415,8 @@ int main(void)
         IN_WORLD(connections_of_an_address_have_a_limit),
         IN_WORLD(without_descriptors_clients_wait_and_nothing_spins),
         IN_WORLD(many_clients_at_once),
+        IN_WORLD(dear_requests_of_a_crowd_are_served_bit_by_bit),
+        IN_WORLD(a_server_stops_while_requests_are_in_line),
         IN_WORLD(random_clients_leave_nothing_behind),
         IN_WORLD(quiesced_it_answers_but_accepts_nobody),
         IN_WORLD(stopping_ends_every_request),
