@@ -21,7 +21,7 @@ void config_default(struct config *ret)
         .connections_per_address = 4096,
         .http_port = 9508,
         .http_connections = 2000,
-        .http_connections_per_address = 512,
+        .http_connections_per_address = 128,
         .log_level = LOG_INFO,
         .log_format = LOG_LOGFMT,
         .gamespace = "1",

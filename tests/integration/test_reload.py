@@ -367,7 +367,7 @@ def test_ports_and_addresses_stay(from_file):
         "listen.connections": ("20000", "7"),
         "http.bind": ("127.0.0.1", "127.0.0.2"),
         "http.port": ("0", "5001"),
-        "http.connections_per_address": ("512", "3"),
+        "http.connections_per_address": ("128", "3"),
         "access.gamespace": ("1", "other"),
     }
     assert all(line["level"] == "warn" for line in lines if line["msg"] == STAYS)

@@ -61,7 +61,7 @@ static void test_defaults(void **state)
     assert_string_equal(config_http_bind(c), "0.0.0.0");
     assert_int_equal(c->http_port, 9508);
     assert_int_equal(c->http_connections, 2000);
-    assert_int_equal(c->http_connections_per_address, 512);
+    assert_int_equal(c->http_connections_per_address, 128);
     assert_false(c->metrics_open);
     assert_string_equal(c->tls_http.certificate, "");
     assert_int_equal(c->log_level, LOG_INFO);
