@@ -68,6 +68,7 @@ struct client {
     char error[CURL_ERROR_SIZE];
     int stop_fd;
     bool stopped;
+    bool has_certificate; /* --tls-cert */
 
     /* The call under way. */
     struct buf body;
@@ -232,6 +233,7 @@ static void set_up(struct client *c, const struct client_settings *set)
     if (set->tls_cert && set->tls_key) {
         curl.easy_setopt(c->handle, CURLOPT_SSLCERT, set->tls_cert);
         curl.easy_setopt(c->handle, CURLOPT_SSLKEY, set->tls_key);
+        c->has_certificate = true;
     }
     if (c->token) {
         curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
@@ -319,9 +321,20 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, cur
     return c->stopped ? 1 : 0;
 }
 
-/* What an operator would do about it. */
-static const char *advice(CURLcode code)
+/* In TLS 1.3 a client is let in before its certificate is looked at; without one that is accepted
+ * the connection then ends, and libcurl tells whichever of its calls noticed. */
+static bool is_cut_off(const struct client *c, CURLcode code)
 {
+    return strncmp(c->url, "https://", 8) == 0 &&
+           (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING);
+}
+
+/* What an operator would do about it. */
+static const char *advice(const struct client *c, CURLcode code)
+{
+    if (is_cut_off(c, code))
+        return c->has_certificate ? "it may not accept our certificate (--tls-cert)"
+                                  : "it may want our certificate: --tls-cert and --tls-key";
     switch ((int)code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
@@ -348,6 +361,8 @@ static const char *reason(struct client *c, CURLcode code)
         return strerror((int)number);
     if (code == CURLE_OPERATION_TIMEDOUT)
         return "no answer in time";
+    if (is_cut_off(c, code))
+        return "it ended the TLS connection";
     return c->error[0] ? c->error : curl.easy_strerror(code);
 }
 
@@ -359,7 +374,7 @@ static enum client_result unreachable(struct client *c, CURLcode code, struct cl
     int n = (int)strnlen(why, 200);
     n -= n > 0 && why[n - 1] == '.' ? 1 : 0; /* more follows */
     snprintf(ret->why, sizeof(ret->why), "cannot reach Muster at %s: %.*s; %s", c->url, n, why,
-             advice(code));
+             advice(c, code));
     return CLIENT_UNREACHABLE;
 }
 
