@@ -32,8 +32,6 @@ static void leave(struct call *c)
     list_remove(&c->in_list);
     if (c->state == CALL_PATIENT)
         chain_remove(&r->waiting, (uint64_t)c->ticket, &c->by_ticket);
-    r->held -= c->held;
-    c->held = 0;
 }
 
 static void enter(struct call *c, enum call_state state, struct list *list)
@@ -170,8 +168,7 @@ static void step(struct call *c, const struct event *e)
 void call_read(struct call *c)
 {
     enter(c, CALL_STORING, &c->rest->storing);
-    c->held = c->body.len;
-    c->rest->held += c->held;
+    http_hold(c->http, c->body.len);
     step(c, &(struct event){.kind = EVENT_READ, .conn = c->id, .at_us = c->began_us});
 }
 

@@ -35,7 +35,6 @@ struct call {
 
     int status;
     struct buf body;
-    size_t held;      /* of rest->held */
     char allow[32];   /* for the head of a 405 */
     const char *noun; /* "server": what `target` of an operation is, for sentences */
 

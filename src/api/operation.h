@@ -49,6 +49,7 @@ struct operation {
     const char *content_type;
     void (*handle)(struct call *c);
     int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
+    bool always;                      /* answered however much waits to be read */
     bool is_list;                     /* {"items": [answer …], "next": cursor or null} */
 };
 

@@ -57,6 +57,7 @@ const struct operation operations[] = {
         .about = "Answered by the loop itself, whatever the store does.",
         .answer = &health_shape,
         .handle = handle_health,
+        .always = true,
     },
     {
         .name = "ready",
@@ -67,6 +68,7 @@ const struct operation operations[] = {
         .answer = &ready_shape,
         .errors = {ERR_NOT_READY},
         .handle = handle_ready,
+        .always = true,
     },
     {
         .name = "metrics",

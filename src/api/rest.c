@@ -181,15 +181,23 @@ static int check_key(struct call *c)
     return ERR_BAD_ARGUMENT;
 }
 
-/* Answers that nobody reads must not fill the memory. */
+/* Answers that nobody reads must not fill the memory, nor one address all there is for them. */
 static int check_room(struct call *c)
 {
     struct http_figures figures;
     http_server_figures(c->rest->http, &figures);
-    if (!c->rest->stopping && c->rest->held + (size_t)figures.answer_bytes <= REST_HELD_MAX)
+    const char *why = NULL;
+    if (c->rest->stopping)
+        why = "Muster is stopping.";
+    else if (c->operation->always)
+        why = NULL;
+    else if (figures.answer_bytes > REST_HELD_MAX)
+        why = "Too many answers wait to be read.";
+    else if (http_held_by_peer(c->http) > REST_HELD_BY_PEER_MAX)
+        why = "Too many answers wait to be read by this address.";
+    if (!why)
         return 0;
-    call_refuse(c, ERR_BUSY, NULL,
-                c->rest->stopping ? "Muster is stopping." : "Too many answers wait to be read.");
+    call_refuse(c, ERR_BUSY, NULL, "%s", why);
     return ERR_BUSY;
 }
 

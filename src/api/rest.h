@@ -21,7 +21,8 @@ struct tls;
 enum {
     REST_BODY_MAX = 64 * 1024,
     REST_HELD_MAX = 64 * 1024 * 1024, /* bytes of all answers that have not left */
-    REST_STORE_MS = 10 * 1000,        /* the store's time to make durable what was seen */
+    REST_HELD_BY_PEER_MAX = 8 * 1024 * 1024,
+    REST_STORE_MS = 10 * 1000, /* the store's time to make durable what was seen */
     REST_WAIT_MAX_S = 60,
 };
 
@@ -53,7 +54,6 @@ struct rest {
     struct map waiting;   /* ticket -> chain of calls that wait for its end */
     struct list patient;  /* the same calls */
     struct list resuming; /* calls that go on at the end of this turn */
-    size_t held;          /* bytes of answers that wait for the store */
 };
 
 /* What it works with must outlive it. Nothing happens before rest_start. */

@@ -55,15 +55,28 @@ static void cut(struct http_conn *conn, const char *why)
 
 /* ── connections ───────────────────────────────────────────────────────────────────────────── */
 
-static void count(struct http_server *s, const union address *peer, bool in)
+static void count_in(struct http_conn *conn)
 {
-    uint64_t key = address_key(peer);
-    uintptr_t n = (uintptr_t)map_get(&s->by_address, key) + (in ? 1 : (uintptr_t)-1);
-    if (n > 0)
-        map_put(&s->by_address, key, (void *)n);
-    else
-        map_remove(&s->by_address, key);
-    s->figures.connections += in ? 1 : -1;
+    struct http_server *s = conn->server;
+    uint64_t key = address_key(&conn->peer);
+    conn->origin = map_get(&s->by_address, key);
+    if (!conn->origin) {
+        conn->origin = xcalloc(1, sizeof(*conn->origin));
+        map_put(&s->by_address, key, conn->origin);
+    }
+    conn->origin->connections++;
+    s->figures.connections++;
+}
+
+static void count_out(struct http_conn *conn)
+{
+    struct http_server *s = conn->server;
+    s->figures.connections--;
+    if (--conn->origin->connections > 0)
+        return;
+    assert(conn->origin->answer_bytes == 0);
+    map_remove(&s->by_address, address_key(&conn->peer));
+    free(conn->origin);
 }
 
 static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *mhd)
@@ -80,7 +93,7 @@ static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *
             s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,
             CONN_MEMORY + TLS_SWALLOW_MAX);
     list_append(&s->conns, &conn->link);
-    count(s, &conn->peer, true);
+    count_in(conn);
     conn_set_deadline(conn, s->limits.head_ms);
     return conn;
 }
@@ -88,7 +101,7 @@ static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *
 static void conn_free(struct http_conn *conn)
 {
     assert(!conn->request);
-    count(conn->server, &conn->peer, false);
+    count_out(conn);
     list_remove(&conn->link);
     tls_lease_free(conn->lease);
     free(conn);
@@ -110,8 +123,8 @@ static const char *over_cap(const struct http_server *s, const union address *pe
 {
     if ((size_t)s->figures.connections >= s->limits.connections)
         return "too many connections";
-    uintptr_t n = (uintptr_t)map_get(&s->by_address, address_key(peer));
-    if (n >= s->limits.connections_per_address)
+    const struct http_origin *origin = map_get(&s->by_address, address_key(peer));
+    if (origin && origin->connections >= s->limits.connections_per_address)
         return "too many connections from this address";
     return NULL;
 }

@@ -80,7 +80,7 @@ struct http_figures {
     int64_t connections;  /* open now */
     int64_t requests;     /* under way: handed over and not done */
     int64_t streams;      /* … of which are streams */
-    int64_t answer_bytes; /* held for clients that have not read them yet */
+    int64_t answer_bytes; /* held for clients that have not read them yet, see http_hold */
 };
 void http_server_figures(const struct http_server *s, struct http_figures *ret);
 
@@ -105,6 +105,12 @@ void http_query(const struct http_request *r,
 
 void http_set_data(struct http_request *r, void *data);
 void *http_data(const struct http_request *r);
+
+/* Says that so many bytes are being kept to answer r with later: they count as its answer does. */
+void http_hold(struct http_request *r, size_t bytes);
+
+/* Of http_figures.answer_bytes, those of r's address. */
+int64_t http_held_by_peer(const struct http_request *r);
 
 /* Extra lines of the head: name and value, closed by a NULL name. Copied. */
 struct http_field {

@@ -40,7 +40,7 @@ struct http_server {
     bool stopping;
 
     struct list conns;
-    struct map by_address; /* address_key -> number of connections, as a pointer */
+    struct map by_address; /* address_key -> struct http_origin, while it has a connection */
 
     /* Time for deadlines. It stands while ticks are away: whoever was stopped for a minute must not
      * conclude that everybody else was silent for one. */
@@ -49,8 +49,15 @@ struct http_server {
     int64_t earliest_ms; /* no deadline comes before this */
 };
 
+/* What all connections from one address have together. */
+struct http_origin {
+    size_t connections;
+    int64_t answer_bytes;
+};
+
 struct http_conn {
     struct http_server *server;
+    struct http_origin *origin; /* the server's */
     struct link link;
     int fd; /* libmicrohttpd's */
     union address peer;

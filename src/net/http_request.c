@@ -128,8 +128,21 @@ void request_resume(struct http_request *r)
 
 static void hold(struct http_request *r, size_t bytes)
 {
-    r->server->figures.answer_bytes += (int64_t)bytes - (int64_t)r->held;
+    int64_t more = (int64_t)bytes - (int64_t)r->held;
+    r->server->figures.answer_bytes += more;
+    r->conn->origin->answer_bytes += more;
     r->held = bytes;
+}
+
+void http_hold(struct http_request *r, size_t bytes)
+{
+    if (r->phase == HTTP_ASKED)
+        hold(r, bytes);
+}
+
+int64_t http_held_by_peer(const struct http_request *r)
+{
+    return r->conn->origin->answer_bytes;
 }
 
 static bool has_field(const struct http_field *fields, const char *name)
@@ -187,6 +200,7 @@ void http_answer_shared(struct http_request *r, int status, const char *content_
     if (r->phase != HTTP_ASKED)
         return;
     r->phase = HTTP_ANSWERED;
+    hold(r, 0);
     conn_set_deadline(r->conn, r->server->limits.idle_ms + (int64_t)body.len / ANSWER_BYTES_PER_MS);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(body.len, (void *)body.at, MHD_RESPMEM_PERSISTENT);

@@ -1,6 +1,7 @@
 """Many HTTP clients that do nothing, or everything slowly, while matches are being allocated."""
 
 import resource
+import http.client
 import selectors
 import socket
 import time
@@ -165,3 +166,42 @@ def test_answers_that_nobody_reads_are_limited(world):
         crowd.close()
     world.wait(lambda: world.api.ask("GET", "/v1/servers", {"limit": 1000}).status == 200,
                "room for answers again")
+
+
+def test_one_address_does_not_take_the_room_of_others(world):
+    """One address lets so many answers lie that it gets no more: monitors are answered all the
+    same, also there, and elsewhere everybody is."""
+    for _ in range(200):
+        world.server()
+    token = admin_token(world.muster)
+    bearer = {"Authorization": f"Bearer {token}"}
+    request = (
+        f"GET /v1/servers?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
+    ).encode()
+
+    def status(path, source):
+        client = http.client.HTTPConnection(*world.muster.http_address, timeout=10,
+                                            source_address=(source, 0))
+        try:
+            client.request("GET", path, headers=bearer)
+            return client.getresponse().status
+        finally:
+            client.close()
+
+    crowd = Crowd(world.muster.http_address)
+    try:
+        for _ in range(1000):
+            s = socket.socket()
+            # Small segments: otherwise the kernel takes whole answers off Muster's hands.
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            s.connect(world.muster.http_address)
+            s.setblocking(False)
+            s.send(request)
+            crowd.sockets.append(s)
+        world.wait(lambda: status("/v1/servers", "127.0.0.1") == 503, "an address that is full")
+        assert status("/healthz", "127.0.0.1") == 200
+        assert status("/readyz", "127.0.0.1") == 200
+        assert status("/v1/servers", "127.0.0.2") == 200
+    finally:
+        crowd.close()

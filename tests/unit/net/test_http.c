@@ -780,6 +780,27 @@ static void what_a_client_does_not_read_is_counted(void **state)
     client_free(c);
 }
 
+static void what_waits_is_counted_for_its_address(void **state)
+{
+    struct world *w = *state;
+    struct client *a = client_new(w);
+    struct client *b = client_new(w);
+    client_say(a, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    client_say(b, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 2);
+    http_hold(w->kept[0], 1000);
+    http_hold(w->kept[1], 200);
+    assert_int_equal(http_held_by_peer(w->kept[0]), 1200);
+    assert_int_equal(figures(w).answer_bytes, 1200);
+    answer_text(w->kept[0], 200, "ten bytes.");
+    assert_int_equal(http_held_by_peer(w->kept[1]), 210);
+    client_free(b);
+    answer_text(w->kept[1], 200, "nobody");
+    RUN_UNTIL(w, w->done == 2);
+    assert_int_equal(figures(w).answer_bytes, 0);
+    client_free(a);
+}
+
 static void a_shared_answer_is_nobodys_burden(void **state)
 {
     struct world *w = *state;
@@ -1406,6 +1427,7 @@ int main(void)
         IN_WORLD(an_answer_to_a_client_that_is_gone_is_dropped),
         IN_WORLD(time_stands_while_we_are_stopped),
         IN_WORLD(what_a_client_does_not_read_is_counted),
+        IN_WORLD(what_waits_is_counted_for_its_address),
         IN_WORLD(a_shared_answer_is_nobodys_burden),
         IN_WORLD(an_answer_that_is_not_read_is_cut),
         IN_WORLD(a_body_that_is_too_large_is_told),
