@@ -17,6 +17,7 @@ enum {
     CONFIG_FILE_MAX = 1024 * 1024,
     CONFIG_PATH_MAX = 256, /* with its NUL */
     CONFIG_MAX_KEYS = 16,
+    CONFIG_NAME_MAX = 201, /* of the file, in sentences */
 };
 
 /* Paths of PEM files, as they can be opened from where the process stands; "" = not given. Without
@@ -25,6 +26,11 @@ struct config_tls {
     char certificate[CONFIG_PATH_MAX];
     char key[CONFIG_PATH_MAX];
     char client_ca[CONFIG_PATH_MAX]; /* clients must be signed by it */
+
+    /* Where the file says so; 0 = nowhere. */
+    size_t certificate_line;
+    size_t key_line;
+    size_t client_ca_line;
 };
 
 /* A public key that access tokens may be signed with. */
@@ -32,9 +38,11 @@ struct config_key {
     char name[64];
     char algorithm[8]; /* "RS256" or "ES256" */
     char file[CONFIG_PATH_MAX];
+    size_t line; /* on which the file names it; 0 = nowhere */
 };
 
 struct config {
+    char name[CONFIG_NAME_MAX]; /* of the file it was read from; "" = none */
     struct core_config core;
     char bind_ip[46];
     uint16_t server_port;

@@ -303,6 +303,7 @@ static void take_key(struct entry *e, const struct doc_key *d)
             return;
         }
     }
+    key.line = yaml_line(e->r->text, e->r->len, at_key(e, "file"));
     config->keys[config->n_keys++] = key;
 }
 
@@ -347,18 +348,47 @@ static void check_tls(struct reading *r, const char *place, const struct config_
         refuse(r, place, "certificate is missing; without it the port would be plain");
 }
 
+/* The files are looked at when this text is gone; what is wrong with them belongs to these lines.
+ */
+static void note_lines(struct reading *r, const char *port, struct config_tls *tls)
+{
+    const struct {
+        const char *key, *path;
+        size_t *line;
+    } files[] = {
+        {"certificate", tls->certificate, &tls->certificate_line},
+        {"key", tls->key, &tls->key_line},
+        {"client_ca", tls->client_ca, &tls->client_ca_line},
+    };
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char place[YAML_PLACE_MAX];
+        snprintf(place, sizeof(place), "tls, %s, %s", port, files[i].key);
+        if (files[i].path[0])
+            *files[i].line = yaml_line(r->text, r->len, place);
+    }
+}
+
+static void take_tls(struct reading *r, const char *port, struct config_tls *tls)
+{
+    char place[YAML_PLACE_MAX];
+    snprintf(place, sizeof(place), "tls, %s", port);
+    check_tls(r, place, tls);
+    note_lines(r, port, tls);
+}
+
 /* Regions and fleets first: tokens name them. */
 void config_take(struct reading *r, const struct doc *doc)
 {
-    const struct config *config = r->config;
+    struct config *config = r->config;
+    (void)snprintf(config->name, sizeof(config->name), "%.200s", r->name);
     take_regions(r, doc);
     take_fleets(r, doc);
     take_tokens(r, doc);
     take_keys(r, &doc->access);
     take_settings(r, doc);
-    check_tls(r, "tls, http", &config->tls_http);
-    check_tls(r, "tls, server", &config->tls_server);
-    check_tls(r, "tls, manager", &config->tls_manager);
+    take_tls(r, "http", &config->tls_http);
+    take_tls(r, "server", &config->tls_server);
+    take_tls(r, "manager", &config->tls_manager);
     if (config->core.timeouts.backoff_first_ms > config->core.timeouts.backoff_max_ms)
         refuse(r, "timeouts", "backoff_first_ms is above backoff_max_ms");
 }

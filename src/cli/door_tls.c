@@ -3,15 +3,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cli/config_files.h"
 #include "net/tls.h"
 
-#include <stdio.h>
 #include <time.h>
 
 enum { DOORS = 3, DAY_S = 86400, WARN_DAYS = 14 };
 
 /* One door: its name in the configuration, its files and its TLS. */
 struct row {
+    const struct config *config;
     const char *name;
     const struct config_tls *files;
     struct tls **tls;
@@ -19,9 +20,9 @@ struct row {
 
 static void list_doors(struct door_tls *t, const struct config *config, struct row ret[DOORS])
 {
-    ret[0] = (struct row){"http", &config->tls_http, &t->http};
-    ret[1] = (struct row){"server", &config->tls_server, &t->server};
-    ret[2] = (struct row){"manager", &config->tls_manager, &t->manager};
+    ret[0] = (struct row){config, "http", &config->tls_http, &t->http};
+    ret[1] = (struct row){config, "server", &config->tls_server, &t->server};
+    ret[2] = (struct row){config, "manager", &config->tls_manager, &t->manager};
 }
 
 static struct tls_files files_of(const struct config_tls *c)
@@ -29,9 +30,9 @@ static struct tls_files files_of(const struct config_tls *c)
     return (struct tls_files){c->certificate, c->key, c->client_ca};
 }
 
-static int refuse(const char *door, const char *reason, int err, char why[CONFIG_WHY_MAX])
+static int refuse(const struct row *row, const char *reason, int err, char why[CONFIG_WHY_MAX])
 {
-    snprintf(why, CONFIG_WHY_MAX, "TLS of the %s port: %s", door, reason);
+    config_explain_tls(row->config, row->name, row->files, reason, why);
     return err;
 }
 
@@ -64,7 +65,7 @@ int door_tls_load(struct door_tls *t, const struct config *config, char why[CONF
         int err = tls_load(&files, rows[i].tls, reason);
         if (err != 0) {
             door_tls_done(t);
-            return refuse(rows[i].name, reason, err, why);
+            return refuse(&rows[i], reason, err, why);
         }
         log_door(&rows[i]);
     }
@@ -77,7 +78,7 @@ static int reload_door(const struct row *row, char why[CONFIG_WHY_MAX])
     struct tls_files files = files_of(row->files);
     bool wanted = files.certificate[0] != '\0';
     if (wanted != (*row->tls != NULL))
-        return refuse(row->name,
+        return refuse(row,
                       wanted ? "it is plain; speaking TLS takes a restart"
                              : "it speaks TLS; ceasing to takes a restart",
                       ERR_INVALID_REQUEST, why);
@@ -85,7 +86,7 @@ static int reload_door(const struct row *row, char why[CONFIG_WHY_MAX])
         return 0;
     int err = tls_reload(*row->tls, &files, reason);
     if (err != 0)
-        return refuse(row->name, reason, err, why);
+        return refuse(row, reason, err, why);
     log_door(row);
     return 0;
 }

@@ -234,19 +234,39 @@ def test_more_mistakes_than_anybody_reads_are_counted(tmp_path):
 
 def test_files_that_are_named_are_looked_at(tmp_path):
     (tmp_path / "m.yaml").write_text(
-        "tls: {http: {certificate: tls/absent.pem, key: k.pem}}\n"
-        "access: {keys: [{name: login, algorithm: RS256, file: login.pem}]}\n"
+        "tls:\n  http:\n    key: k.pem\n    certificate: tls/absent.pem\n"
+        "access:\n  keys:\n  - name: login\n    algorithm: RS256\n    file: login.pem\n"
     )
     (tmp_path / "login.pem").write_text("no key\n")
     checked = in_folder(tmp_path, "config", "check", "m.yaml")
     assert checked.returncode == 1
     first, second = checked.stderr.splitlines()
-    assert first.startswith("muster config check: TLS of the http port: ")
+    assert first.startswith(
+        "muster config check: m.yaml: line 4: tls, http, certificate: TLS of the http port: "
+    )
     assert "tls/absent.pem" in first and "No such file" in first
     assert second == (
-        "muster config check: access key login: login.pem: it is no public key in PEM "
-        "(-----BEGIN PUBLIC KEY-----)"
+        "muster config check: m.yaml: line 9: access, keys, entry 1, file: access key login: "
+        "login.pem: it is no public key in PEM (-----BEGIN PUBLIC KEY-----)"
     )
+    (started,) = in_folder(
+        tmp_path, "serve", "--data", "d", "--config", "m.yaml"
+    ).stderr.splitlines()
+    assert started == first.replace("config check", "serve"), "a start says the same"
+
+
+def test_key_of_another_certificate_is_named_with_its_line(tmp_path):
+    assert in_folder(tmp_path, "cert", "dev", "--out", "a").returncode == 0
+    (tmp_path / "m.yaml").write_text(
+        "tls:\n  server: {certificate: a/server.pem,\n    key: a/client-key.pem,\n"
+        "    client_ca: a/ca.pem}\n  manager:\n    certificate: a/server.pem\n"
+        "    key: a/server-key.pem\n    client_ca: absent.pem\n"
+    )
+    checked = in_folder(tmp_path, "config", "check", "m.yaml")
+    first, second = checked.stderr.splitlines()
+    assert first.startswith("muster config check: m.yaml: line 3: tls, server, key: ")
+    assert "does not belong to certificate" in first
+    assert second.startswith("muster config check: m.yaml: line 8: tls, manager, client_ca: ")
 
 
 def test_a_file_that_is_not_there(tmp_path):
