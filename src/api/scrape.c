@@ -420,14 +420,19 @@ static void write_doors(struct scrape *s, const char *name, const struct how *ho
                    *(const int64_t *)member(&d->all[i].figures, how));
 }
 
-static void write_connections(struct scrape *s, const char *name, const struct how *how)
+static void write_http(struct scrape *s, const char *name, size_t offset)
 {
-    write_doors(s, name, how);
     struct http_figures figures;
     if (!s->m->sources.http)
         return;
     http_server_figures(s->m->sources.http, &figures);
-    write_port(s, name, "http", figures.connections);
+    write_port(s, name, "http", *(const int64_t *)((const char *)&figures + offset));
+}
+
+static void write_connections(struct scrape *s, const char *name, const struct how *how)
+{
+    write_doors(s, name, how);
+    write_http(s, name, offsetof(struct http_figures, connections));
 }
 
 static void write_feed(struct scrape *s, const char *name, const struct how *how)
@@ -447,6 +452,7 @@ static void write_refused(struct scrape *s, const char *name, const struct how *
         if (d->all[i].listener)
             write_port(s, name, d->all[i].port->name, listener_refused(d->all[i].listener));
     }
+    write_http(s, name, offsetof(struct http_figures, refused));
 }
 
 static void write_held(struct scrape *s, const char *name, const struct how *how)

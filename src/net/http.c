@@ -137,6 +137,7 @@ static void admit(struct http_server *s, int fd, const union address *peer, sock
     else if (MHD_add_connection(s->daemon, fd, &peer->any, len) != MHD_YES) /* has closed it */
         refusal = "the HTTP server does not take it";
     char text[ADDRESS_MAX];
+    s->figures.refused += refusal != NULL;
     if (refusal && loop_may_complain(s->loop))
         log_line(LOG_WARN, "connection refused", "peer=%s reason=\"%s\" open=%lld",
                  address_print(peer, text), refusal, (long long)s->figures.connections);

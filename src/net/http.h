@@ -78,6 +78,7 @@ const char *http_server_address(const struct http_server *s, char dst[ADDRESS_MA
 
 struct http_figures {
     int64_t connections;  /* open now */
+    int64_t refused;      /* since the start: connections that were too many */
     int64_t requests;     /* under way: handed over and not done */
     int64_t streams;      /* … of which are streams */
     int64_t answer_bytes; /* held for clients that have not read them yet, see http_hold */

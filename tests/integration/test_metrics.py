@@ -1,6 +1,7 @@
 """GET /metrics of a real Muster, compared with what the test has done to it."""
 
 import re
+import socket
 import urllib.error
 
 import chat
@@ -217,6 +218,17 @@ def test_connections_and_bytes(world):
     stranger.close()
     await_metric(world, 1, "muster_connections", port="server")
     assert metric(world, "muster_connections_accepted_total", port="server") == 2
+
+
+def test_http_connections_that_are_too_many_are_counted(make_world):
+    world = make_world(http={"connections_per_address": 2})
+    assert metric(world, "muster_connections_refused_total", port="http") == 0
+    elsewhere = [socket.create_connection(world.muster.http_address, 8, ("127.0.0.2", 0))
+                 for _ in range(3)]
+    assert elsewhere[2].recv(1) == b""
+    for s in elsewhere:
+        s.close()
+    await_metric(world, 1, "muster_connections_refused_total", port="http")
 
 
 def test_http_requests_are_counted(world):
