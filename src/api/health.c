@@ -1,6 +1,8 @@
 /* How Muster is: for load balancers, Prometheus and people. What monitors ask is answered without
  * core's help, so that it is answered when the disk hangs, too. */
 #include "api/call.h"
+#include "api/chat_manager.h"
+#include "api/chat_server.h"
 #include "api/openapi.h"
 #include "api/resource.h"
 #include "base/clock.h"
@@ -20,13 +22,32 @@ static const char *store_word(const struct call *c)
     return writable ? "writable" : "read_only";
 }
 
+static const char *door_address(const struct doors *d, const struct port *port,
+                                char dst[ADDRESS_MAX])
+{
+    dst[0] = '\0';
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->all[i].port == port && d->all[i].listener)
+            listener_address(d->all[i].listener, dst);
+    }
+    return dst;
+}
+
 void handle_ready(struct call *c)
 {
     if (pipeline_state(c->rest->doors->pipeline) != PIPELINE_WRITABLE) {
         call_refuse(c, ERR_NOT_READY, NULL,
                     "The store is read-only: commits fail, so nothing can be changed.");
     } else {
-        struct ready_answer answer = {store_word(c), c->rest->config_digest};
+        struct doors *d = c->rest->doors;
+        char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];
+        struct ready_answer answer = {
+            .store = store_word(c),
+            .config_digest = c->rest->config_digest,
+            .ports = {.http = rest_address(c->rest, http),
+                      .server = door_address(d, &chat_server_port, server),
+                      .manager = door_address(d, &chat_manager_port, manager)},
+        };
         call_render(c, &ready_shape, &answer);
     }
     call_answer(c);

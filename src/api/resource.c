@@ -719,6 +719,18 @@ const struct shape health_shape = {
         },
 };
 
+const struct shape ports_shape = {
+    .name = "Ports",
+    .help = "Where Muster listens: address:port.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(TEXT, "http", struct ports_answer, http, NULL),
+            ROW(TEXT, "server", struct ports_answer, server, "game servers"),
+            ROW(TEXT, "manager", struct ports_answer, manager, "chat servers"),
+            {0},
+        },
+};
+
 const struct shape ready_shape = {
     .name = "Ready",
     .help = "Ports are open and changes can be stored.",
@@ -726,18 +738,31 @@ const struct shape ready_shape = {
         (const struct shape_row[]){
             ROW_WORD("store", store_words, struct ready_answer, store, NULL),
             ROW(TEXT, "config_digest", struct ready_answer, config_digest, NULL),
+            ROW_OBJECT("ports", ports_shape, struct ready_answer, ports, NULL),
             {0},
         },
 };
 
-const struct shape *const shapes[] = {&server_counts_shape, &slots_shape,
-                                      &region_shape,        &fleet_shape,
-                                      &server_shape,        &session_shape,
-                                      &refusal_shape,       &ticket_shape,
-                                      &try_shape,           &passed_over_shape,
-                                      &why_shape,           &token_shape,
-                                      &made_token_shape,    &access_token_shape,
-                                      &target_shape,        &audit_shape,
-                                      &allocations_shape,   &recent_refusal_shape,
-                                      &status_shape,        &health_shape,
-                                      &ready_shape,         NULL};
+const struct shape *const shapes[] = {&server_counts_shape,
+                                      &slots_shape,
+                                      &region_shape,
+                                      &fleet_shape,
+                                      &server_shape,
+                                      &session_shape,
+                                      &refusal_shape,
+                                      &ticket_shape,
+                                      &try_shape,
+                                      &passed_over_shape,
+                                      &why_shape,
+                                      &token_shape,
+                                      &made_token_shape,
+                                      &access_token_shape,
+                                      &target_shape,
+                                      &audit_shape,
+                                      &allocations_shape,
+                                      &recent_refusal_shape,
+                                      &status_shape,
+                                      &health_shape,
+                                      &ports_shape,
+                                      &ready_shape,
+                                      NULL};

@@ -18,6 +18,7 @@ extern const struct shape access_token_shape; /* struct access_answer */
 extern const struct shape audit_shape;        /* struct view_audit */
 extern const struct shape status_shape;       /* struct status_answer */
 extern const struct shape health_shape;       /* struct health_answer */
+extern const struct shape ports_shape;        /* struct ports_answer */
 extern const struct shape ready_shape;        /* struct ready_answer */
 
 /* Every one, and those they consist of; closed by NULL. */
@@ -69,9 +70,16 @@ struct health_answer {
     const char *status;
 };
 
+struct ports_answer {
+    const char *http;
+    const char *server;
+    const char *manager;
+};
+
 struct ready_answer {
     const char *store;
     const char *config_digest;
+    struct ports_answer ports;
 };
 
 /* Words for filters and schemas; closed by NULL. */

@@ -29,6 +29,8 @@ def test_health_and_readiness_need_no_token(world):
     assert anonymous(world).get("/healthz") == {"status": "ok"}
     ready = anonymous(world).get("/readyz")
     assert ready["store"] == "writable"
+    assert world.muster.ready_line.startswith(
+        "ready http={http} server={server} manager={manager} ".format(**ready["ports"]))
 
 
 def test_metrics_are_open_in_development(world):
