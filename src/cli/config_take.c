@@ -4,7 +4,9 @@
 #include "cli/setting.h"
 #include "cli/yaml_words.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -348,6 +350,60 @@ static void check_tls(struct reading *r, const char *place, const struct config_
         refuse(r, place, "certificate is missing; without it the port would be plain");
 }
 
+/* IPv4 as its mapped IPv6 address. */
+static struct in6_addr read_address(const char *ip)
+{
+    struct in6_addr ret = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    if (inet_pton(AF_INET, ip, &ret.s6_addr[12]) != 1)
+        (void)inet_pton(AF_INET6, ip, &ret);
+    return ret;
+}
+
+/* Every address of one kind; IPv6's takes IPv4 too, as the ports are opened. */
+static bool is_every(const struct in6_addr *all, const struct in6_addr *other)
+{
+    const struct in6_addr v4 = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    return IN6_IS_ADDR_UNSPECIFIED(all) ||
+           (IN6_ARE_ADDR_EQUAL(all, &v4) && IN6_IS_ADDR_V4MAPPED(other));
+}
+
+static bool same_address(const char *ip, const char *other)
+{
+    struct in6_addr a = read_address(ip);
+    struct in6_addr b = read_address(other);
+    return IN6_ARE_ADDR_EQUAL(&a, &b) || is_every(&a, &b) || is_every(&b, &a);
+}
+
+/* Two ports of one address; said at the one that the file names. */
+struct port {
+    const char *place;
+    const char *said; /* by the file; NULL = it is the default */
+    uint16_t number;  /* 0 = a free one */
+};
+
+static void check_pair(struct reading *r, struct port a, struct port b)
+{
+    if (a.number != b.number || a.number == 0)
+        return;
+    struct port at = b.said ? b : a;
+    struct port as = b.said ? a : b;
+    reading_refuse(r, at.place, at.place, "%d is taken by %s already%s", at.number, as.place,
+                   as.said ? "" : ", whose default it is");
+}
+
+static void check_ports(struct reading *r, const struct doc *doc)
+{
+    const struct config *c = r->config;
+    struct port server = {"listen, server_port", doc->listen.server_port, c->server_port};
+    struct port manager = {"listen, manager_port", doc->listen.manager_port, c->manager_port};
+    struct port http = {"http, port", doc->http.port, c->http_port};
+    check_pair(r, server, manager);
+    if (!same_address(c->bind_ip, config_http_bind(c)))
+        return;
+    check_pair(r, server, http);
+    check_pair(r, manager, http);
+}
+
 /* The files are looked at when this text is gone; what is wrong with them belongs to these lines.
  */
 static void note_lines(struct reading *r, const char *port, struct config_tls *tls)
@@ -386,6 +442,7 @@ void config_take(struct reading *r, const struct doc *doc)
     take_tokens(r, doc);
     take_keys(r, &doc->access);
     take_settings(r, doc);
+    check_ports(r, doc);
     take_tls(r, "http", &config->tls_http);
     take_tls(r, "server", &config->tls_server);
     take_tls(r, "manager", &config->tls_manager);

@@ -188,6 +188,25 @@ MISTAKES = {
         "limits:\n\tservers: 5\n",
         ["line 2, column 1: found character that cannot start any token"],
     ),
+    "chat ports that are one": (
+        "listen:\n  server_port: 5000\n  manager_port: 5000\n",
+        ["line 3: listen, manager_port: 5000 is taken by listen, server_port already"],
+    ),
+    "port that is the default of another": (
+        "listen:\n  server_port: 11033\n",
+        [
+            "line 2: listen, server_port: 11033 is taken by listen, manager_port already, "
+            "whose default it is"
+        ],
+    ),
+    "HTTP port that is a chat port": (
+        "listen: {server_port: 5000}\nhttp:\n  port: 5000\n",
+        ["line 3: http, port: 5000 is taken by listen, server_port already"],
+    ),
+    "HTTP port that is a chat port of every address": (
+        "listen: {bind: '::', manager_port: 5000}\nhttp: {bind: 127.0.0.1, port: 5000}\n",
+        ["line 2: http, port: 5000 is taken by listen, manager_port already"],
+    ),
     "several at once": (
         "fleets: [{name: '?'}]\ntimeouts:\n  list_ms: soon\nlog: {level: 3}\n",
         [
@@ -214,6 +233,19 @@ def test_mistakes_are_named(tmp_path, text, sentences):
     assert checked.stderr.splitlines() == [
         f"muster config check: m.yaml: {sentence}" for sentence in sentences
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "listen: {server_port: 0, manager_port: 0}\nhttp: {port: 0}\n",
+        "listen: {bind: 10.0.0.1}\nhttp: {bind: 10.0.0.2, port: 11032}\n",
+        "listen: {bind: 0.0.0.0}\nhttp: {bind: '::1', port: 11032}\n",
+    ],
+)
+def test_ports_that_do_not_meet_are_fine(tmp_path, text):
+    (tmp_path / "m.yaml").write_text(text)
+    assert in_folder(tmp_path, "config", "check", "m.yaml").returncode == 0
 
 
 def test_a_start_names_the_same_mistakes(tmp_path):
