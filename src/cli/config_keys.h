@@ -28,7 +28,8 @@
     X(doc_http, http, connections_per_address, http_connections_per_address, CONNECTIONS, STAYS,   \
       "an IPv6 address counts by its /64")                                                         \
     X(doc_http, http, metrics, metrics_open, METRICS, RELOADS,                                     \
-      "who may read /metrics: token = whoever has an access token, open = everybody")
+      "who may read /metrics: token = an access token with scope "                                 \
+      "muster_read, open = everybody")
 
 #define CONFIG_TLS(X, port)                                                                        \
     X(doc_files, tls.port, certificate, tls_##port.certificate, FILE_PATH, RELOADS,                \
