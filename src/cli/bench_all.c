@@ -44,6 +44,7 @@ static const struct part {
     {"restart", bench_restart, 0, "info"},
     {"footprint", bench_footprint, 0, "info"},
     {"store", bench_store, 1, "info"},
+    {"http", bench_http, 1, "info"},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };

@@ -12,6 +12,7 @@ SMALL = {
     "connections": ("--connections", 20),
     "core": ("--few", 10, "--many", 300, "--allocations", 600),
     "store": ("--seconds", 1),
+    "http": ("--connections", 4, "--seconds", 1),
     "restart": ("--servers", 50, "--seats", 200),
     "footprint": (),
 }
@@ -83,6 +84,14 @@ def test_store(tmp_path):
             size * found[f"commits_{size}_per_s"], abs=size
         )
         assert found[f"bare_{size}_per_s"] > 0
+
+
+def test_http(tmp_path):
+    found = measure_small("http", tmp_path)
+    assert 0 < found["p50_us"] <= found["p99_us"]
+    assert found["n"] > 0
+    assert found["objects_per_s"] > 0 and found["constants_per_s"] > 0
+    assert found["cpu_us_per_object"] > 0
 
 
 def test_restart(tmp_path):
