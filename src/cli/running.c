@@ -75,22 +75,46 @@ static void reload_tls(struct running *r)
                  log_quote(quoted, str_of(why)));
 }
 
+static void hand_over(const struct running *r, struct service *s)
+{
+    const struct config *config = r->config;
+    service_reconfigure(s, &(struct service_change){.core = &config->core,
+                                                    .gamespace = config->gamespace,
+                                                    .keys = r->keys,
+                                                    .n_keys = config->n_keys,
+                                                    .metrics_open = config->metrics_open});
+}
+
+/* Keeps what was read; false when it is what we had, in the file and in those it names. That is no
+ * act of an operator, so the service is not told, which would write a line of the audit. */
+static bool keep(struct running *r, const struct config *new, const struct access_key *keys)
+{
+    const size_t size = CONFIG_MAX_KEYS * sizeof(*keys);
+    char digest[CONFIG_DIGEST_MAX];
+    config_digest(new, digest);
+    bool differs = strcmp(digest, r->digest) != 0 || memcmp(r->keys, keys, size) != 0;
+    *r->config = *new;
+    memcpy(r->keys, keys, size);
+    memcpy(r->digest, digest, sizeof(digest));
+    return differs;
+}
+
 /* The lines about what changed are written at the more talkative of both levels. */
-static void change(struct running *r, struct config *new, struct service *s)
+static void change(struct running *r, struct config *new, const struct access_key *keys,
+                   struct service *s)
 {
     if (new->log_level > r->config->log_level)
         log_set_level(new->log_level);
     log_set_format(new->log_format);
     int n = config_change(r->config, new);
-    *r->config = *new;
-    config_digest(r->config, r->digest);
+    bool differs = keep(r, new, keys);
     reload_tls(r);
-    service_reconfigure(s, &(struct service_change){.core = &new->core,
-                                                    .gamespace = new->gamespace,
-                                                    .keys = r->keys,
-                                                    .n_keys = new->n_keys,
-                                                    .metrics_open = new->metrics_open});
-    log_line(LOG_INFO, "configuration in force", "changes=%d digest=%s", n, r->digest);
+    if (differs) {
+        hand_over(r, s);
+        log_line(LOG_INFO, "configuration in force", "changes=%d digest=%s", n, r->digest);
+    } else {
+        log_line(LOG_INFO, "configuration unchanged", "digest=%s", r->digest);
+    }
     log_set_level(new->log_level);
 }
 
@@ -104,10 +128,8 @@ int running_reload(void *user, struct service *s)
     struct config *new = xcalloc(1, sizeof(*new));
     struct access_key *keys = xcalloc(CONFIG_MAX_KEYS, sizeof(*keys));
     int err = read_again(r, new, keys);
-    if (err == 0) {
-        memcpy(r->keys, keys, CONFIG_MAX_KEYS * sizeof(*keys));
-        change(r, new, s);
-    }
+    if (err == 0)
+        change(r, new, keys, s);
     free(keys);
     free(new);
     return err;

@@ -28,7 +28,7 @@ struct running {
 bool running_load(struct running *r);
 void running_done(struct running *r);
 
-/* For service_config: reads again, logs what changed and what cannot, and hands over the rest. With
- * a mistake anywhere, in the file or in those it names, nothing changes, and the first one is
- * logged. user is a struct running. */
+/* For service_config: reads again, logs what changed and what cannot, and hands over the rest, when
+ * there is any; certificates are read again in any case. With a mistake anywhere, in the file or in
+ * those it names, nothing changes, and the first one is logged. user is a struct running. */
 int running_reload(void *user, struct service *s);

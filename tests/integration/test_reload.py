@@ -19,6 +19,7 @@ from world import World
 CHANGED = "configuration changed"
 STAYS = "configuration cannot change without a restart"
 IN_FORCE = "configuration in force"
+UNCHANGED = "configuration unchanged"
 REFUSED = "configuration refused; nothing has changed"
 
 
@@ -234,7 +235,7 @@ def test_command_line_wins_over_the_file(tmp_path):
     with world.muster:
         lines = world.reload(log={"level": "error", "format": "logfmt"})
         assert not changes(lines)
-        assert lines[-1]["changes"] == 0
+        assert lines[-1]["msg"] == UNCHANGED
         assert all(line.startswith("{") for line in world.muster.log().splitlines())
         assert world.muster.term() == 0
     world.net.close()
@@ -312,7 +313,7 @@ def test_renewed_certificates_are_shown_without_a_restart(tmp_path, make_world):
         assert shown(door) == first.strip()
     second = make_certificate(tmp_path, "second")
     lines = world.reload(tls={"http": files, "server": files, "manager": files})
-    assert lines[-1]["msg"] == IN_FORCE
+    assert lines[-1]["msg"] == UNCHANGED, "the file says the same, its certificates do not"
     for door in doors:
         assert shown(door) == second.strip()
 
@@ -430,7 +431,7 @@ def test_mistake_changes_nothing(world):
     assert knock(world, "two") == "Invalid token"
     assert knock(world, "one") is None
     assert Api(world.muster).get("/readyz")["config_digest"] == before
-    assert world.reload(**{k: v for k, v in CLOSED.items() if k != "dev"})[-1]["changes"] == 0
+    assert world.reload(**{k: v for k, v in CLOSED.items() if k != "dev"})[-1]["msg"] == UNCHANGED
 
 
 @pytest.mark.muster(**CLOSED)
@@ -490,3 +491,15 @@ def test_audit_knows_of_it(make_world):
     world.reload(servers=6)
     actions = [line["action"] for line in world.api.all("/v1/audit")]
     assert actions[:1] == ["configure"]
+
+
+def test_nothing_new_is_no_change(make_world):
+    """One line, and nothing in the audit; a comment changes nothing either."""
+    world = make_world(servers=5)
+    before = world.api.all("/v1/audit")
+    lines = world.reload(servers=5)
+    assert [line["msg"] for line in lines] == [UNCHANGED]
+    assert lines[0]["digest"] == Api(world.muster).get("/readyz")["config_digest"]
+    (line,) = world.reload(text="# five\nlimits: {servers: 5}\n")
+    assert line["msg"] == UNCHANGED
+    assert world.api.all("/v1/audit") == before

@@ -9,7 +9,11 @@ from http_api import Api
 from muster_proc import Muster, write_config
 from peers import ChatServer, GameServer, Net, Peer
 
-RELOADED = ("configuration in force", "configuration refused; nothing has changed")
+RELOADED = (
+    "configuration in force",
+    "configuration unchanged",
+    "configuration refused; nothing has changed",
+)
 
 
 def config_of(options):
@@ -76,7 +80,7 @@ class World:
 
     def reload(self, text=None, **options):
         """Replaces the configuration file, by keyword options or by its text, and sends SIGHUP.
-        Returns the log lines of the reload: the last says whether it is in force or refused."""
+        Returns the log lines of the reload: the last says what came of it."""
         path = self.muster.folder / "muster.yaml"
         if text is None:
             self.muster.config = config_of(options) or {}
