@@ -91,7 +91,7 @@ static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *
     if (s->tls)
         conn->lease = tls_lease_new(
             s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,
-            CONN_MEMORY + TLS_SWALLOW_MAX);
+            CONN_MEMORY + TLS_SWALLOW_MAX, &s->tls_reader);
     list_append(&s->conns, &conn->link);
     count_in(conn);
     conn_set_deadline(conn, s->limits.head_ms);
@@ -293,12 +293,29 @@ static void on_daemon_ready(uv_poll_t *handle, int status, int events)
     drive(s);
 }
 
-/* Its complaints are about what clients did; each would be a line that a client can cause. */
+/* libmicrohttpd says neither whose handshake failed nor why. It was the one that read last. */
+static void complain_of_tls(struct http_server *s)
+{
+    char why[TLS_LEASE_WHY_MAX];
+    char text[ADDRESS_MAX] = "";
+    char quoted[LOG_QUOTE_MAX + 8];
+    union address peer = {0};
+    socklen_t len = sizeof(peer);
+    if (!s->tls_reader || !tls_lease_why(s->tls_reader, why) || !loop_may_complain(s->loop))
+        return;
+    if (getpeername(tls_lease_fd(s->tls_reader), &peer.any, &len) == 0)
+        address_print(&peer, text);
+    log_line(LOG_WARN, "TLS failed", "port=http peer=%s reason=%s", text,
+             log_quote(quoted, str_of(why)));
+}
+
+/* Its other complaints are about what clients did; each would be a line that a client can cause. */
 static void on_daemon_says(void *cls, const char *format, va_list args)
 {
-    (void)cls;
     char text[256];
     char quoted[LOG_QUOTE_MAX + 8];
+    if (strstr(format, "handshake"))
+        complain_of_tls(cls);
     if (!log_enabled(LOG_DEBUG))
         return;
     (void)vsnprintf(text, sizeof(text), format, args);
@@ -333,7 +350,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *s)
     };
     MHD_set_panic_func(on_daemon_panics, NULL);
     return MHD_start_daemon(
-        flags, 0, NULL, NULL, request_went_on, s, MHD_OPTION_EXTERNAL_LOGGER, on_daemon_says, NULL,
+        flags, 0, NULL, NULL, request_went_on, s, MHD_OPTION_EXTERNAL_LOGGER, on_daemon_says, s,
         MHD_OPTION_URI_LOG_CALLBACK, request_began, s, MHD_OPTION_NOTIFY_COMPLETED, request_ended,
         s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_UNESCAPE_CALLBACK,
         leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->limits.connections + 64,

@@ -17,7 +17,8 @@
 
 struct http_server {
     struct loop *loop;
-    struct tls *tls; /* NULL = plain */
+    struct tls *tls;              /* NULL = plain */
+    struct tls_lease *tls_reader; /* whose session has read last; NULL = its connection is gone */
     struct http_limits limits;
     struct http_ops ops;
     struct http_figures figures;

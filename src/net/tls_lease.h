@@ -7,6 +7,7 @@
  * tells of a new connection. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gnutls_session_int;
@@ -14,9 +15,20 @@ struct tls;
 struct tls_lease;
 
 /* Before the session's first byte; its transport must be a socket. The session may read `most`
- * bytes until tls_lease_heard; then reading fails. */
-struct tls_lease *tls_lease_new(struct tls *tls, struct gnutls_session_int *session, size_t most);
+ * bytes until tls_lease_heard; then reading fails. Whenever it reads, *reader becomes the lease. */
+struct tls_lease *tls_lease_new(struct tls *tls, struct gnutls_session_int *session, size_t most,
+                                struct tls_lease **reader);
 void tls_lease_free(struct tls_lease *l); /* NULL is fine */
+
+enum { TLS_LEASE_WHY_MAX = 192 };
+
+/* After a handshake has failed, before the session is gone: why, as far as can be told without the
+ * error, which the other library keeps to itself. A sentence for the log without a full stop; false
+ * when the client has merely hung up. */
+bool tls_lease_why(const struct tls_lease *l, char dst[TLS_LEASE_WHY_MAX]);
+
+/* The socket whose session it is. */
+int tls_lease_fd(const struct tls_lease *l);
 
 /* The client has said something that is understood. NULL is fine. */
 void tls_lease_heard(struct tls_lease *l);

@@ -229,7 +229,16 @@ def test_curl(tls_world, certs):
     resolve = ["--resolve", "localhost:%d:127.0.0.1" % tls_world.muster.http_address[1]]
     assert curl(*resolve, "--cacert", certs.ca, url).returncode == 0
     assert curl(*resolve, "--cacert", certs.stranger.path, url).returncode == 60
-    assert curl(*resolve, url.replace("https", "http")).returncode != 0
+    await_line(tls_world, "TLS failed", port="http",
+               reason="the peer does not accept our certificate: CA is unknown")
+
+
+def test_plain_http_on_the_https_port(tls_world):
+    url = "http://127.0.0.1:%d/healthz" % tls_world.muster.http_address[1]
+    assert curl(url).returncode != 0
+    line = await_line(tls_world, "TLS failed", port="http",
+                      reason="the peer does not speak TLS, and this port speaks nothing else")
+    assert line["peer"].startswith("127.0.0.1:")
 
 
 # --- Muster's own clients
@@ -433,6 +442,21 @@ def test_a_client_without_the_right_certificate(mutual_world, certs, pair, reaso
         return len([line for line in lines if line["reason"].startswith(reason)]) == 2
 
     mutual_world.wait(both_are_logged, f"two lines that say {reason}")
+
+
+@pytest.mark.parametrize("options", [["--tlsv1.3"], ["--tlsv1.2", "--tls-max", "1.2"]])
+@pytest.mark.parametrize("pair, reason", [
+    (None, "the peer shows no certificate, which client_ca requires"),
+    ("wrong_client", "the peer's certificate is not acceptable: The certificate is NOT trusted. "
+                     "The certificate issuer is unknown"),
+])
+def test_an_https_client_without_the_right_certificate(mutual_world, certs, pair, reason, options):
+    url = "https://127.0.0.1:%d/healthz" % mutual_world.muster.http_address[1]
+    shown = ["--cert", getattr(certs, pair)[0], "--key", getattr(certs, pair)[1]] if pair else []
+    assert curl("--cacert", certs.ca, *options, *shown, url).returncode != 0
+    await_line(mutual_world, "TLS failed", port="http")
+    [line] = mutual_world.muster.log_lines("TLS failed")
+    assert line["reason"].startswith(reason)
 
 
 def test_own_clients_without_a_certificate(mutual_world, certs):
