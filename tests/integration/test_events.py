@@ -298,6 +298,7 @@ def test_slow_readers_cost_no_memory_and_miss_nothing(world):
         assert one.changes() == quick.changes()[: len(one.changes())]
 
 
+@pytest.mark.muster(http={"connections_per_address": 300})
 def test_many_readers_see_the_same(world):
     server, asker = world.server(capacity=100), world.chat()
     readers = [Reader(world, last_id="0") for _ in range(256)]

@@ -334,7 +334,11 @@ static void statuses(void **state)
     assert_int_equal(json_get_int(json_member(json_item(refusals, 1), "lobby")), 4);
     json_free(j);
     json_free(show(&health_shape, &(struct health_answer){"ok"}));
-    json_free(show(&ready_shape, &(struct ready_answer){"writable", "x"}));
+    const struct ports_answer ports = {"127.0.0.1:1", "[::1]:2", "127.0.0.1:3"};
+    j = show(&ready_shape, &(struct ready_answer){"writable", "x", ports});
+    assert_string_equal(json_get_text(json_member(json_member(j, "ports"), "server")).at,
+                        "[::1]:2");
+    json_free(j);
 }
 
 int main(void)
