@@ -49,6 +49,16 @@ void roll_remove(struct roll *r, struct roll_place *place)
         close_holes(r);
 }
 
+struct roll_place *roll_walk(const struct roll *r, size_t *at)
+{
+    while (*at < r->len) {
+        struct roll_place *place = r->entries[(*at)++].place;
+        if (place)
+            return place;
+    }
+    return NULL;
+}
+
 /* How many entries have an id of at most `id`, holes included. */
 static size_t count_upto(const struct roll *r, int64_t id)
 {

@@ -31,6 +31,9 @@ void roll_done(struct roll *r);
 void roll_add(struct roll *r, int64_t id, struct roll_place *place);
 void roll_remove(struct roll *r, struct roll_place *place);
 
+/* Walks by id: start with *at = 0; NULL at the end. Do not change the roll meanwhile. */
+struct roll_place *roll_walk(const struct roll *r, size_t *at);
+
 /* The smallest id above `after`, the largest below `before`; 0 when there is none. Ids are > 0. */
 int64_t roll_next(const struct roll *r, int64_t after);
 int64_t roll_previous(const struct roll *r, int64_t before);

@@ -98,7 +98,7 @@ static struct chat_list list_servers(struct core *core, const struct chat_server
     struct chat_list list = {0};
     size_t at = 0;
     struct server *server = NULL;
-    while ((server = map_next(&core->servers, &at))) {
+    while ((server = object_next(core, ROW_server, &at))) {
         bool shown = server->fleet == chat->fleet && !server->offline &&
                      is_bit(chat->regions, server->row.region);
         if (!shown)
@@ -294,7 +294,7 @@ static bool has_sessions(const struct core *core, const struct chat_server *chat
 {
     size_t at = 0;
     struct session *session = NULL;
-    while ((session = map_next(&core->sessions, &at))) {
+    while ((session = object_next(core, ROW_session, &at))) {
         if (session->chat == chat)
             return true;
     }

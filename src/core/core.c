@@ -256,7 +256,7 @@ static void store_up(struct core *core)
     core->read_only = false;
     size_t at = 0;
     struct server *server = NULL;
-    while ((server = map_next(&core->servers, &at))) {
+    while ((server = object_next(core, ROW_server, &at))) {
         server_give_time(core, server);
         if (!server->conn)
             continue;
@@ -266,7 +266,7 @@ static void store_up(struct core *core)
     }
     at = 0;
     struct session *session = NULL;
-    while ((session = map_next(&core->sessions, &at)))
+    while ((session = object_next(core, ROW_session, &at)))
         session_give_time(core, session);
     deadlines_run(core); /* they waited */
 }

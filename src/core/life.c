@@ -195,7 +195,7 @@ static int tickets_loaded(struct core *core)
     struct ticket **sorted = xmalloc(n * sizeof(*sorted));
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
-        sorted[i] = map_next(&core->tickets, &at);
+        sorted[i] = object_next(core, ROW_ticket, &at);
     qsort(sorted, n, sizeof(*sorted), by_deadline_and_id);
     int err = 0;
     for (size_t i = 0; i < n && !err; i++)
@@ -211,17 +211,17 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     int err = make_all(core);
     size_t at = 0;
     struct server *server = NULL;
-    while (!err && (server = map_next(&core->servers, &at)))
+    while (!err && (server = object_next(core, ROW_server, &at)))
         server_loaded(core, server);
     at = 0;
     struct session *session = NULL;
-    while (!err && (session = map_next(&core->sessions, &at)))
+    while (!err && (session = object_next(core, ROW_session, &at)))
         session_loaded(core, session);
     if (!err)
         err = tickets_loaded(core);
     at = 0;
     struct chat_server *chat = NULL;
-    while (!err && (chat = map_next(&core->chat_servers, &at)))
+    while (!err && (chat = object_next(core, ROW_chat_server, &at)))
         chat_server_loaded(core, chat);
     core->fleets_owed = true;
     return err;
@@ -258,7 +258,7 @@ static void take_over_tickets(struct core *fresh, const struct core *old)
 {
     size_t at = 0;
     struct ticket *ticket = NULL;
-    while ((ticket = map_next(&old->tickets, &at))) {
+    while ((ticket = object_next(old, ROW_ticket, &at))) {
         if (!ticket->asker)
             continue;
         struct ticket *same = ticket_find(fresh, ticket->row.id);
@@ -274,7 +274,7 @@ static void refuse_unknown_peers(struct core *fresh, const struct core *old)
 {
     size_t at = 0;
     struct server *server = NULL;
-    while ((server = map_next(&old->servers, &at))) {
+    while ((server = object_next(old, ROW_server, &at))) {
         if (server->challenge.conn)
             effect_add(fresh, EFFECT_SERVER_HELLO, server->challenge.conn)->err = ERR_INTERNAL;
         if (server->conn && !peer_find(fresh, server->conn))
@@ -282,7 +282,7 @@ static void refuse_unknown_peers(struct core *fresh, const struct core *old)
     }
     at = 0;
     struct chat_server *chat = NULL;
-    while ((chat = map_next(&old->chat_servers, &at))) {
+    while ((chat = object_next(old, ROW_chat_server, &at))) {
         if (chat->challenge.conn)
             effect_add(fresh, EFFECT_CHAT_HELLO, chat->challenge.conn)->err = ERR_INTERNAL;
         if (chat->conn && !peer_find(fresh, chat->conn))
@@ -309,14 +309,14 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
     fresh->audit_owed = old->audit_owed;
     size_t at = 0;
     struct server *server = NULL;
-    while ((server = map_next(&fresh->servers, &at))) {
+    while ((server = object_next(fresh, ROW_server, &at))) {
         struct server *same = map_get(&old->servers, (uint64_t)server->row.id);
         if (same)
             server_take_over(fresh, server, same);
     }
     at = 0;
     struct chat_server *chat = NULL;
-    while ((chat = map_next(&fresh->chat_servers, &at))) {
+    while ((chat = object_next(fresh, ROW_chat_server, &at))) {
         const struct chat_server *same = map_get(&old->chat_servers, (uint64_t)chat->row.id);
         if (same)
             chat_server_take_over(fresh, chat, same);

@@ -25,6 +25,10 @@ void object_touch(struct core *core, struct object *o);
  * out of every index. */
 void object_delete(struct core *core, struct object *o);
 
+/* Walks all objects of a kind by id: start with *at = 0; NULL at the end. None may come or go
+ * meanwhile. The object is the first member of what it is of. */
+void *object_next(const struct core *core, enum row_kind kind, size_t *at);
+
 /* The row inside the object. */
 void *object_row(struct object *o);
 

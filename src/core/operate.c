@@ -119,7 +119,7 @@ void operate_configure(struct core *core, const struct core_config *config)
     core->config = *config;
     fleets_configure(core);
     size_t at = 0;
-    for (struct server *server = NULL; (server = map_next(&core->servers, &at));)
+    for (struct server *server = NULL; (server = object_next(core, ROW_server, &at));)
         server_refresh(core, server);
     core->fleets_owed = true;
     core->audit_owed = true;
