@@ -80,7 +80,7 @@ static const char *check_server(struct core *core, struct server *server)
 
 static const char *check_ticket(struct core *core, struct ticket *t)
 {
-    struct session *session = map_get(&core->sessions, (uint64_t)t->row.session);
+    struct session *session = session_find(core, t->row.session);
     bool opening = session && session->row.state == SESSION_OPENING;
     bool running =
         session && (session->row.state == SESSION_OPEN || session->row.state == SESSION_LOST);
@@ -132,11 +132,11 @@ static const char *check_fleet(struct core *core, struct fleet *fleet)
     return NULL;
 }
 
-#define CHECK_ALL(map_, type_, check_)                                                             \
+#define CHECK_ALL(next_, type_, check_)                                                            \
     do {                                                                                           \
-        size_t at_ = 0;                                                                            \
+        size_t at = 0;                                                                             \
         struct type_ *object_ = NULL;                                                              \
-        while ((object_ = map_next(map_, &at_))) {                                                 \
+        while ((object_ = (next_))) {                                                              \
             const char *why_ = check_(core, object_);                                              \
             if (why_)                                                                              \
                 return why_;                                                                       \
@@ -145,10 +145,10 @@ static const char *check_fleet(struct core *core, struct fleet *fleet)
 
 const char *core_check(struct core *core)
 {
-    CHECK_ALL(&core->sessions, session, check_session);
-    CHECK_ALL(&core->servers, server, check_server);
-    CHECK_ALL(&core->tickets, ticket, check_ticket);
-    CHECK_ALL(&core->seats, seat, check_seat);
-    CHECK_ALL(&core->fleets, fleet, check_fleet);
+    CHECK_ALL(object_next(core, ROW_session, &at), session, check_session);
+    CHECK_ALL(object_next(core, ROW_server, &at), server, check_server);
+    CHECK_ALL(object_next(core, ROW_ticket, &at), ticket, check_ticket);
+    CHECK_ALL(map_next(&core->seats, &at), seat, check_seat);
+    CHECK_ALL(object_next(core, ROW_fleet, &at), fleet, check_fleet);
     return NULL;
 }

@@ -35,6 +35,14 @@ static void free_all(struct map *m)
     map_done(m);
 }
 
+static void free_objects(struct core *core, enum row_kind kind)
+{
+    size_t at = 0;
+    void *object = NULL;
+    while ((object = object_next(core, kind, &at)))
+        free(object);
+}
+
 static void free_gone(struct core *core)
 {
     LIST_EACH(&core->dirty, object, struct object, dirty)
@@ -62,9 +70,9 @@ void core_free(struct core *core)
         free(server->strangers);
     free_all(&core->servers);
     free_all(&core->chat_servers);
-    free_all(&core->sessions);
+    free_objects(core, ROW_session);
     free_all(&core->seats);
-    free_all(&core->tickets);
+    free_objects(core, ROW_ticket);
     free_all(&core->enrolments);
     free_all(&core->audits);
     free_all(&core->requests);
@@ -191,7 +199,7 @@ static int by_deadline_and_id(const void *a, const void *b)
 /* Finished ones in the order in which they finished, for the oldest are forgotten first. */
 static int tickets_loaded(struct core *core)
 {
-    size_t n = core->tickets.len;
+    size_t n = core->rolls[ROW_ticket].n;
     struct ticket **sorted = xmalloc(n * sizeof(*sorted));
     size_t at = 0;
     for (size_t i = 0; i < n; i++)

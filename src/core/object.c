@@ -22,6 +22,12 @@ void object_delete(struct core *core, struct object *o)
     object_touch(core, o);
 }
 
+void *object_find(const struct core *core, enum row_kind kind, int64_t id)
+{
+    struct roll_place *place = roll_find(&core->rolls[kind], id);
+    return place ? container_of(place, struct object, listed) : NULL;
+}
+
 void *object_next(const struct core *core, enum row_kind kind, size_t *at)
 {
     struct roll_place *place = roll_walk(&core->rolls[kind], at);

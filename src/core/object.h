@@ -25,8 +25,11 @@ void object_touch(struct core *core, struct object *o);
  * out of every index. */
 void object_delete(struct core *core, struct object *o);
 
+/* The object of that kind and id, or NULL. It is the first member of what it is of. */
+void *object_find(const struct core *core, enum row_kind kind, int64_t id);
+
 /* Walks all objects of a kind by id: start with *at = 0; NULL at the end. None may come or go
- * meanwhile. The object is the first member of what it is of. */
+ * meanwhile. */
 void *object_next(const struct core *core, enum row_kind kind, size_t *at);
 
 /* The row inside the object. */

@@ -18,7 +18,7 @@ static int drain(struct core *core, const struct operate *o)
 
 static int end_session(struct core *core, const struct operate *o)
 {
-    struct session *session = map_get(&core->sessions, (uint64_t)o->target);
+    struct session *session = session_find(core, o->target);
     if (!session)
         return ERR_NOT_FOUND;
     if (!session_is_live(session))

@@ -103,7 +103,6 @@ static struct session *link_in(struct core *core, const struct row_session *row,
     session->reply.kind = DEADLINE_SESSION_REPLY;
     list_init(&session->seats);
     list_append(&server->sessions, &session->on_server);
-    map_put(&core->sessions, (uint64_t)row->id, session);
     object_enter(core, &session->object);
     chain_add(&core->sessions_here, map_pair((int32_t)server->row.id, row->lobby), &session->here);
     chain_add(&core->sessions_by_lobby, (uint64_t)row->lobby, &session->by_lobby);
@@ -402,7 +401,6 @@ void session_unlink(struct core *core, struct session *session)
     list_remove(&session->on_server);
     list_remove(&session->in_owed);
     list_remove(&session->in_sent);
-    map_remove(&core->sessions, (uint64_t)session->row.id);
     chain_remove(&core->sessions_here, map_pair((int32_t)server->row.id, session->row.lobby),
                  &session->here);
     chain_remove(&core->sessions_by_lobby, (uint64_t)session->row.lobby, &session->by_lobby);
@@ -437,6 +435,11 @@ void session_untold(struct core *core, struct session *session)
 }
 
 /* ── what servers say ──────────────────────────────────────────────────────────────────────── */
+
+struct session *session_find(const struct core *core, int64_t id)
+{
+    return object_find(core, ROW_session, id);
+}
 
 struct session *session_here(const struct core *core, const struct server *server, int32_t lobby)
 {

@@ -104,6 +104,8 @@ void sessions_events_leave(struct core *core);
 /* Called by core_seal: events sent in an earlier batch have left, so they are owed no more. */
 void sessions_events_left(struct core *core);
 
+struct session *session_find(const struct core *core, int64_t id); /* NULL = there is none */
+
 /* A session of that lobby on that server that is not ENDED / that is; NULL when there is none. */
 struct session *session_here(const struct core *core, const struct server *server, int32_t lobby);
 struct session *session_ended_here(const struct core *core, const struct server *server,

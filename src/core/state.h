@@ -67,15 +67,13 @@ struct core {
     struct map servers_by_endpoint;
     struct map chat_servers;
     struct map chat_servers_by_name;
-    struct map sessions;
     struct map sessions_here;
     struct map sessions_by_lobby;
     struct map seats;
     struct map seats_by_player; /* (fleet, account) → seat that is TAKEN */
-    struct map tickets;
-    struct map tickets_by_key; /* (chat server, lobby) → its newest ticket */
-    struct list finished;      /* final tickets, oldest first */
-    struct list events_sent;   /* sessions whose events left with an earlier batch */
+    struct map tickets_by_key;  /* (chat server, lobby) → its newest ticket */
+    struct list finished;       /* final tickets, oldest first */
+    struct list events_sent;    /* sessions whose events left with an earlier batch */
     int32_t tickets_open;
     int32_t tickets_finished;
 

@@ -42,7 +42,7 @@ static bool is_final(const struct ticket *ticket)
 
 struct ticket *ticket_find(const struct core *core, int64_t id)
 {
-    return map_get(&core->tickets, (uint64_t)id);
+    return object_find(core, ROW_ticket, id);
 }
 
 /* ── the tries, as they are kept for `why` ─────────────────────────────────────────────────── */
@@ -156,7 +156,7 @@ void ticket_refuse(struct core *core, conn_id conn, int32_t lobby, int err)
 
 static void answer(struct core *core, struct ticket *ticket, conn_id conn)
 {
-    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    struct session *session = session_find(core, ticket->row.session);
     if (ticket->row.state != TICKET_DONE || !session) {
         struct effect *refusal = effect_add(core, EFFECT_ALLOCATED, conn);
         refusal->err = ticket->row.error ? ticket->row.error : ERR_INVALID_LOBBY;
@@ -190,7 +190,7 @@ static void answer_asker(struct core *core, struct ticket *ticket)
 /* A final ticket takes the match that ended with it along: together they are what is remembered. */
 static void forget(struct core *core, struct ticket *ticket)
 {
-    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    struct session *session = session_find(core, ticket->row.session);
     ticket_unlink(core, ticket);
     object_delete(core, &ticket->object);
     if (session && session->row.state == SESSION_ENDED)
@@ -225,7 +225,7 @@ static void move(struct core *core, struct ticket *ticket, enum ticket_state sta
 /* Which server took it, how loaded that is with it, and since when it was asked. */
 static void note_server(const struct core *core, const struct ticket *ticket, struct effect *note)
 {
-    const struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    const struct session *session = session_find(core, ticket->row.session);
     note->server_id = ticket->tries[ticket->n_tries - 1].server;
     if (!session)
         return;
@@ -295,7 +295,7 @@ void ticket_deadline(struct core *core, struct ticket *ticket)
         forget(core, ticket);
         return;
     }
-    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    struct session *session = session_find(core, ticket->row.session);
     set_outcome(ticket, TRY_GIVEN_UP);
     if (session && session->row.state == SESSION_OPENING)
         session_cancel(core, session);
@@ -325,7 +325,6 @@ static struct ticket *link_in(struct core *core, const struct row_ticket *row,
     ticket->row = *row;
     ticket->chat = chat;
     ticket->deadline.kind = DEADLINE_TICKET;
-    map_put(&core->tickets, (uint64_t)row->id, ticket);
     object_enter(core, &ticket->object);
     map_put(&core->tickets_by_key, key_of(ticket), ticket);
     chat->tickets++;
@@ -395,7 +394,7 @@ void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
 void ticket_give_up(struct core *core, struct ticket *ticket)
 {
     conn_id asker = ticket->asker;
-    struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    struct session *session = session_find(core, ticket->row.session);
     bool open = ticket->row.state == TICKET_OPEN;
     if (open)
         set_outcome(ticket, TRY_GIVEN_UP);
@@ -474,7 +473,6 @@ void ticket_unlink(struct core *core, struct ticket *ticket)
         list_remove(&ticket->in_finished);
         core->tickets_finished--;
     }
-    map_remove(&core->tickets, (uint64_t)ticket->row.id);
     if (map_get(&core->tickets_by_key, key_of(ticket)) == ticket)
         map_remove(&core->tickets_by_key, key_of(ticket));
     ticket->chat->tickets--;

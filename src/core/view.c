@@ -245,7 +245,7 @@ void view_row_session(const struct core *core, const struct row_session *row, st
 
 bool view_session(const struct core *core, int64_t id, struct view_session *ret)
 {
-    const struct session *session = map_get(&core->sessions, (uint64_t)id);
+    const struct session *session = session_find(core, id);
     if (!session)
         return false;
     view_row_session(core, &session->row, core->now, ret);
@@ -333,7 +333,7 @@ bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret)
     const struct ticket *ticket = ticket_find(core, id);
     if (!ticket)
         return false;
-    const struct session *session = map_get(&core->sessions, (uint64_t)ticket->row.session);
+    const struct session *session = session_find(core, ticket->row.session);
     show_ticket(core, &ticket->row, core->now, ret);
     show_tries(ticket, ret);
     /* The last session of one that failed was given up, and is about to be gone. */

@@ -297,8 +297,8 @@ static void ended_match_is_forgotten_in_time(void **state)
     pass(f, f->config.timeouts.keep_ms - 1);
     assert_int_equal(state_of_session(f, 1), SESSION_ENDED);
     pass(f, 1);
-    assert_int_equal(f->core->sessions.len, 0);
-    assert_int_equal(f->core->tickets.len, 0);
+    assert_int_equal(f->core->rolls[ROW_session].n, 0);
+    assert_int_equal(f->core->rolls[ROW_ticket].n, 0);
 }
 
 static void match_that_is_too_long_ends_for_all(void **state)

@@ -4,7 +4,7 @@ static void refused(struct fixture *f, struct event e, int err)
 {
     step(f, &e);
     assert_int_equal(answered(f, EFFECT_ALLOCATED, e.conn, err)->lobby, e.allocate.lobby);
-    assert_int_equal(f->core->tickets.len, 0);
+    assert_int_equal(f->core->rolls[ROW_ticket].n, 0);
 }
 
 static void requests_have_limits(void **state)
@@ -96,7 +96,7 @@ static void asked_again_after_failure_a_new_ticket(void **state)
     ask(f, chat, 1);
     effect(f, EFFECT_ALLOCATE, 0);
     assert_true(ticket_of(f, chat, 1)->row.id > first);
-    assert_int_equal(f->core->tickets.len, 1);
+    assert_int_equal(f->core->rolls[ROW_ticket].n, 1);
     assert_int_equal(f->core->tickets_finished, 0);
 }
 
@@ -186,7 +186,7 @@ static void refusal_leaves_nothing_behind(void **state)
     ack(f, conn, 1, false);
     effect(f, EFFECT_CANCEL, conn);
     answered(f, EFFECT_ALLOCATED, chat, ERR_NO_SERVERS);
-    assert_int_equal(f->core->sessions.len, 0);
+    assert_int_equal(f->core->rolls[ROW_session].n, 0);
     pass(f, 11000); /* its back-off */
     ask(f, chat, 1);
     effect(f, EFFECT_ALLOCATE, conn);
@@ -351,7 +351,7 @@ static void newest_finished_tickets_are_kept(void **state)
     conn_id chat = chat_up(f, "chat");
     for (int32_t lobby = 1; lobby <= 10; lobby++)
         ask(f, chat, lobby);
-    assert_int_equal(f->core->tickets.len, 3);
+    assert_int_equal(f->core->rolls[ROW_ticket].n, 3);
     for (int32_t lobby = 1; lobby <= 10; lobby++)
         assert_int_equal(ticket_of(f, chat, lobby) != NULL, lobby > 7);
 }
