@@ -300,6 +300,7 @@ bool load_open(struct load **ret, struct bench *b, const struct load_plan *plan)
     assert(plan->keep <= LOAD_KEEP_MAX);
     struct load *l = xcalloc(1, sizeof(*l));
     l->plan = *plan;
+    l->lobby = plan->lobbies;
     l->wire.frame = on_frame;
     l->wire.lost = on_lost;
     make_frames(l);

@@ -21,6 +21,7 @@ struct load_plan {
     int depth;           /* requests each has under way */
     int servers;         /* game servers, heartbeating every LOAD_BEAT_MS */
     int keep;            /* matches a game server holds before it ends its oldest */
+    int32_t lobbies;     /* lobby ids begin after this: Muster knows the ones it was asked for */
 };
 
 enum { LOAD_BEAT_MS = 10000 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAYERS = 10 };
+enum { PLAYERS = 10, LOBBIES_OF_A_RUN = 10 * 1000 * 1000 };
 
 static struct {
     int64_t servers;
@@ -88,7 +88,7 @@ static bool fill(struct bench *b, const char *folder)
 }
 
 /* A server that comes and a match on it: what "serving" means. */
-static bool first_answer(struct bench *b, const struct served *s)
+static bool first_answer(struct bench *b, const struct served *s, int run)
 {
     static struct load_result r; /* large */
     struct load *load = NULL;
@@ -98,7 +98,8 @@ static bool first_answer(struct bench *b, const struct served *s)
                              .connections = 1,
                              .depth = 1,
                              .servers = 1,
-                             .keep = 1};
+                             .keep = 1,
+                             .lobbies = (run + 1) * LOBBIES_OF_A_RUN};
     bool ok = load_open(&load, b, &plan) && load_run(load, b, 0, 0.001, &r);
     load_close(load);
     return ok;
@@ -115,7 +116,7 @@ static bool measure(struct bench *b, const char *data, struct found *f)
         int64_t start_ns = monotonic_ns();
         if (!served_start(&s, b, &(struct served_plan){.data = data}))
             return false;
-        bool ok = first_answer(b, &s);
+        bool ok = first_answer(b, &s, i);
         figure_add(&f->ready, s.ready_ms);
         figure_add(&f->serving, (double)(monotonic_ns() - start_ns) / 1e6);
         figure_add(&f->mib, (double)process_resident_kib(s.pid) / 1024);

@@ -99,6 +99,14 @@ def test_restart(tmp_path):
     assert 0 < found["ready_ms"] <= found["serving_ms"]
 
 
+def test_restart_again_and_again(tmp_path):
+    """Muster remembers the lobbies of the start before."""
+    result = run("bench", "restart", "--runs", 3, "--json", "--servers", 20, "--seats", 40,
+                 "--data-root", tmp_path, timeout_s=120)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["runs"] == 3
+
+
 def test_footprint(tmp_path):
     found = measure_small("footprint", tmp_path)
     assert found["stripped_mb"] > 0
