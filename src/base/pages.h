@@ -1,5 +1,6 @@
-/* Zeroed memory for large tables, in pages as large as the machine has: a table that is looked at
- * here and there pays for each look where the page is found, and large pages are found sooner. */
+/* Zeroed memory in large pieces, for tables and slabs. It is there when it has been taken: a page
+ * that is only promised costs an interruption when it is first touched, and two when it is read
+ * before it is written, as a table is. */
 #pragma once
 
 #include <stddef.h>

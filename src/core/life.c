@@ -13,6 +13,9 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     struct core *core = xcalloc(1, sizeof(*core));
     core->config = *config;
     memcpy(core->secret, secret, CORE_SECRET_SIZE);
+    slab_init(&core->memory[ROW_ticket], sizeof(struct ticket));
+    slab_init(&core->memory[ROW_session], sizeof(struct session));
+    slab_init(&core->memory[ROW_seat], sizeof(struct seat));
     list_init(&core->dirty);
     list_init(&core->finished);
     list_init(&core->events_sent);
@@ -35,20 +38,12 @@ static void free_all(struct map *m)
     map_done(m);
 }
 
-static void free_objects(struct core *core, enum row_kind kind)
-{
-    size_t at = 0;
-    void *object = NULL;
-    while ((object = object_next(core, kind, &at)))
-        free(object);
-}
-
 static void free_gone(struct core *core)
 {
     LIST_EACH(&core->dirty, object, struct object, dirty)
     {
         if (object->gone)
-            free(object);
+            object_free(core, object);
     }
 }
 
@@ -70,17 +65,17 @@ void core_free(struct core *core)
         free(server->strangers);
     free_all(&core->servers);
     free_all(&core->chat_servers);
-    free_objects(core, ROW_session);
-    free_all(&core->seats);
-    free_objects(core, ROW_ticket);
+    map_done(&core->seats);
     free_all(&core->enrolments);
     free_all(&core->audits);
     free_all(&core->requests);
     map_done(&core->enrolments_by_hash);
     map_done(&core->enrolments_by_previous);
     map_done(&core->requests_by_key);
-    for (int kind = 0; kind < ROW_KINDS; kind++)
+    for (int kind = 0; kind < ROW_KINDS; kind++) {
         roll_done(&core->rolls[kind]);
+        slab_done(&core->memory[kind]); /* with every ticket, session and seat */
+    }
     map_done(&core->servers_by_endpoint);
     map_done(&core->chat_servers_by_name);
     map_done(&core->sessions_here);

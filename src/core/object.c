@@ -4,6 +4,23 @@
 
 #include <stdlib.h>
 
+void *object_alloc(struct core *core, enum row_kind kind)
+{
+    struct object *o = slab_take(&core->memory[kind]);
+    o->kind = kind;
+    return o;
+}
+
+/* The object is the first member of every durable struct. */
+void object_free(struct core *core, struct object *o)
+{
+    struct slab *memory = &core->memory[o->kind];
+    if (memory->size > 0)
+        slab_give(memory, o);
+    else
+        free(o);
+}
+
 void object_touch(struct core *core, struct object *o)
 {
     if (!link_in_list(&o->dirty))
@@ -92,7 +109,7 @@ static void encode_and_free(struct core *core, struct object *o, struct batch *b
         change_encode_gone(out, o->kind, *(const int64_t *)row);
         batch->n_changes++;
     }
-    free(o); /* the object is the first member of every durable struct */
+    object_free(core, o);
 }
 
 void core_seal(struct core *core, struct batch *batch)

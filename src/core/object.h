@@ -15,6 +15,12 @@ struct object {
     bool gone;   /* deleted; freed when the batch is sealed */
 };
 
+/* Zeroed memory for an object of a kind that there are many of. */
+void *object_alloc(struct core *core, enum row_kind kind);
+
+/* Gives back the memory of any object. */
+void object_free(struct core *core, struct object *o);
+
 /* It exists: the lists show it. Call when it is in its maps, with ids only growing. */
 void object_enter(struct core *core, struct object *o);
 

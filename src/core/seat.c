@@ -22,8 +22,7 @@ static uint64_t player_key(const struct seat *seat)
 
 static struct seat *seat_add(struct core *core, const struct row_seat *row, struct session *session)
 {
-    struct seat *seat = xcalloc(1, sizeof(*seat));
-    seat->object.kind = ROW_seat;
+    struct seat *seat = object_alloc(core, ROW_seat);
     seat->row = *row;
     seat->session = session;
     list_append(&session->seats, &seat->in_session);

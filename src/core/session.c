@@ -94,8 +94,7 @@ static void set_reply(struct core *core, struct session *session, int64_t after_
 static struct session *link_in(struct core *core, const struct row_session *row,
                                struct server *server, struct chat_server *chat)
 {
-    struct session *session = xcalloc(1, sizeof(*session));
-    session->object.kind = ROW_session;
+    struct session *session = object_alloc(core, ROW_session);
     session->row = *row;
     session->server = server;
     session->chat = chat;

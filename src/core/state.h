@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/slab.h"
 #include "core/audit.h"
 #include "core/chat_server.h"
 #include "core/core.h"
@@ -83,7 +84,8 @@ struct core {
     struct map audits;
     struct map requests;
     struct map requests_by_key;
-    struct roll rolls[ROW_KINDS]; /* every object, by id */
+    struct roll rolls[ROW_KINDS];  /* every object, by id */
+    struct slab memory[ROW_KINDS]; /* of those there are many of; the others come from malloc */
 
     struct wheel deadlines[DEADLINE_CLOCKS];
     int64_t spoofed; /* frames that named somebody else's id */

@@ -320,8 +320,7 @@ static int judge(const struct core *core, const struct chat_server *chat,
 static struct ticket *link_in(struct core *core, const struct row_ticket *row,
                               struct chat_server *chat)
 {
-    struct ticket *ticket = xcalloc(1, sizeof(*ticket));
-    ticket->object.kind = ROW_ticket;
+    struct ticket *ticket = object_alloc(core, ROW_ticket);
     ticket->row = *row;
     ticket->chat = chat;
     ticket->deadline.kind = DEADLINE_TICKET;
