@@ -103,7 +103,13 @@ void server_refresh(struct core *core, struct server *server)
         heap_remove(&group->placeable, &server->place);
         return;
     }
-    server->score = placement_score(server);
+    double score = placement_score(server);
+    bool stays = heap_has(&server->place) && server->score == score &&
+                 server->placed_idle_core_ms == server->idle_since_core_ms;
+    if (stays) /* and so nobody else has to be looked at */
+        return;
+    server->score = score;
+    server->placed_idle_core_ms = server->idle_since_core_ms;
     heap_update(&group->placeable, &server->place);
 }
 
@@ -142,6 +148,8 @@ void server_failed(struct core *core, struct server *server, const char *why)
 void server_succeeded(struct core *core, struct server *server)
 {
     server->backoff_ms = 0;
+    if (!deadline_is_set(&server->backoff))
+        return;
     deadline_clear(core, &server->backoff);
     server_refresh(core, server);
 }

@@ -56,6 +56,7 @@ struct server {
 
     int64_t backoff_ms; /* 0 = not failing */
     int64_t idle_since_core_ms;
+    int64_t placed_idle_core_ms; /* … when it was put in its place */
     double score;
     enum passed_over passed_over;
     bool grouped; /* counted in its group, with this share */

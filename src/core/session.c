@@ -629,9 +629,8 @@ void session_match_ended(struct core *core, struct server *server, int32_t lobby
     int err = 0;
     if (running) {
         if (server->reported > 0)
-            server->reported--; /* newer evidence than its last heartbeat */
-        session_end(core, session, END_MATCH_ENDED);
-        server_refresh(core, server);
+            server->reported--;                      /* newer evidence than its last heartbeat */
+        session_end(core, session, END_MATCH_ENDED); /* which refreshes the server */
     } else {
         server_stranger_ended(core, server, lobby);
         err = session_ended_here(core, server, lobby) ? 0 : ERR_MATCH_NOT_FOUND;
