@@ -37,19 +37,30 @@ static char *print_guid(char *at, const uint8_t guid[TOKEN_GUID_SIZE])
     return at;
 }
 
+/* Two digits at a time: a division is the dear part. */
 static char *print_number(char *at, int64_t v)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     char digits[20];
-    size_t n = 0;
+    size_t from = sizeof(digits);
     uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    do
-        digits[n++] = (char)('0' + rest % 10);
-    while (rest /= 10);
+    for (; rest >= 100; rest /= 100) {
+        from -= 2;
+        memcpy(digits + from, pairs + rest % 100 * 2, 2);
+    }
+    if (rest >= 10) {
+        from -= 2;
+        memcpy(digits + from, pairs + rest * 2, 2);
+    } else {
+        digits[--from] = (char)('0' + rest);
+    }
     if (v < 0)
         *at++ = '-';
-    while (n > 0)
-        *at++ = digits[--n];
-    return at;
+    memcpy(at, digits + from, sizeof(digits) - from);
+    return at + sizeof(digits) - from;
 }
 
 /* MATCH_{lobby}_{guid}_{unix seconds} */
