@@ -6,6 +6,7 @@ import pytest
 from chat import READY
 
 SHORT = {"ack_ms": 300, "cancel_repeat_ms": 60000}
+BACKING_OFF = "server passed over after a failure"
 
 
 @pytest.mark.muster(**SHORT)
@@ -227,8 +228,9 @@ def test_back_off_doubles(world):
                 break
         world.elapse(0.01)
     first, second = asked_s[1] - asked_s[0], asked_s[2] - asked_s[1]
-    assert 0.38 <= first < 0.75
-    assert 0.78 <= second < 1.5
+    assert first >= 0.38 and second >= 0.78
+    world.wait(lambda: len(world.muster.log_lines(BACKING_OFF)) >= 3, "word about each back-off")
+    assert [line["for_ms"] for line in world.muster.log_lines(BACKING_OFF)] == [400, 800, 1600]
 
 
 @pytest.mark.muster(backoff_first_ms=400)

@@ -2,6 +2,8 @@
 
 import itertools
 import signal
+import time
+from datetime import datetime, timezone
 
 import chat
 import logfmt
@@ -88,10 +90,12 @@ class World:
         else:
             path.write_text(text)
         before = len(self.muster.log_lines())
+        time.sleep(0.002)  # lines of this millisecond may still be on their way to the file
+        begin = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         self.muster.signal(signal.SIGHUP)
 
         def look():
-            lines = self.muster.log_lines()[before:]
+            lines = [e for e in self.muster.log_lines()[before:] if e["ts"][:23] >= begin[:23]]
             ends = [n for n, line in enumerate(lines) if line["msg"] in RELOADED]
             return lines[: ends[0] + 1] if ends else None
 
