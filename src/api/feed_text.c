@@ -320,6 +320,13 @@ static void show(const struct core *core, const struct change *c, struct instant
     case ROW_audit:
         view_row_audit(&c->audit, &ret->audit);
         break;
+    case ROW_host:
+    case ROW_deployment:
+    case ROW_version:
+    case ROW_ban:
+    case ROW_room_ticket:
+    case ROW_room:
+    case ROW_room_seat:
     case ROW_counter:
     case ROW_request:
     case ROW_KINDS:

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* A series with its labels as text and its servers as they are now. */
-struct place {
+struct spot {
     const struct series *series;
     struct labels labels;
     bool has_servers;
@@ -27,7 +27,7 @@ struct scrape {
     struct buf *out;
     const struct core *core; /* NULL: not watched */
     int64_t now_us;
-    struct place *places;
+    struct spot *places;
     size_t n_places;
     struct core_counts counts;
     struct process_figures process;
@@ -43,7 +43,7 @@ static const char *const uptime_names[UPTIMES] = {
 
 /* ── places ────────────────────────────────────────────────────────────────────────────────── */
 
-static void name_fleet(const struct scrape *s, struct place *p)
+static void name_fleet(const struct scrape *s, struct spot *p)
 {
     struct view_fleet fleet;
     char number[16];
@@ -58,7 +58,7 @@ static void name_fleet(const struct scrape *s, struct place *p)
 }
 
 /* By its name of today: a name belongs to one code at a time, so no two series read the same. */
-static void name_region(const struct scrape *s, struct place *p)
+static void name_region(const struct scrape *s, struct spot *p)
 {
     char number[16];
     int8_t code = p->series->region;
@@ -86,9 +86,9 @@ static void find_places(struct scrape *s)
 {
     find_series(s);
     s->n_places = s->m->n_series;
-    s->places = xcalloc(s->n_places, sizeof(struct place));
+    s->places = xcalloc(s->n_places, sizeof(struct spot));
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         p->series = s->m->series[i];
         name_fleet(s, p);
         name_region(s, p);
@@ -98,7 +98,7 @@ static void find_places(struct scrape *s)
 }
 
 /* What cannot have come from one fleet and region is shown where it is not 0. */
-static bool is_shown(const struct place *p, uint64_t value)
+static bool is_shown(const struct spot *p, uint64_t value)
 {
     return value > 0 || p->series->region >= 0;
 }
@@ -120,7 +120,7 @@ static const void *member(const void *object, const struct how *how)
 static void write_counter(struct scrape *s, const char *name, const struct how *how)
 {
     for (size_t i = 0; i < s->n_places; i++) {
-        const struct place *p = &s->places[i];
+        const struct spot *p = &s->places[i];
         uint64_t value = *(const uint64_t *)member(p->series, how);
         if (is_shown(p, value))
             exposition_sample(s->out, name, &p->labels, (int64_t)value);
@@ -139,7 +139,7 @@ static void write_sum(struct scrape *s, const char *name, const struct how *how)
 static void write_place_histogram(struct scrape *s, const char *name, const struct how *how)
 {
     for (size_t i = 0; i < s->n_places; i++) {
-        const struct place *p = &s->places[i];
+        const struct spot *p = &s->places[i];
         const struct histogram *h = member(p->series, how);
         if (is_shown(p, histogram_count(h)))
             exposition_histogram(s->out, name, &p->labels, h, how->scale);
@@ -147,7 +147,7 @@ static void write_place_histogram(struct scrape *s, const char *name, const stru
 }
 
 /* One sample with one more label. */
-static void write_labelled(struct scrape *s, const char *name, struct place *p, const char *key,
+static void write_labelled(struct scrape *s, const char *name, struct spot *p, const char *key,
                            const char *word, int64_t value)
 {
     size_t len = p->labels.len;
@@ -161,7 +161,7 @@ static const char *const result_names[RESULTS] = {"done", "failed", "cancelled"}
 static void write_durations(struct scrape *s, const char *name, const struct how *how)
 {
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         for (int r = 0; r < RESULTS; r++) {
             const struct histogram *h = &p->series->durations[r];
             size_t len = p->labels.len;
@@ -173,7 +173,7 @@ static void write_durations(struct scrape *s, const char *name, const struct how
     }
 }
 
-static void write_result(struct scrape *s, const char *name, struct place *p, enum result result,
+static void write_result(struct scrape *s, const char *name, struct spot *p, enum result result,
                          int err, uint64_t value)
 {
     size_t len = p->labels.len;
@@ -192,7 +192,7 @@ static void write_allocations(struct scrape *s, const char *name, const struct h
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         const struct series *series = p->series;
         if (is_shown(p, series->results[RESULT_DONE]))
             write_result(s, name, p, RESULT_DONE, 0, series->results[RESULT_DONE]);
@@ -210,7 +210,7 @@ static void write_retries(struct scrape *s, const char *name, const struct how *
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         for (int r = 0; r < RETRIES; r++) {
             uint64_t value = p->series->retries[r];
             if (value > 0 || (r != RETRY_OTHER && is_shown(p, 0)))
@@ -235,7 +235,7 @@ static void write_ended(struct scrape *s, const char *name, const struct how *ho
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         for (int8_t r = END_NONE + 1; r < END_REASONS; r++) {
             uint64_t value = p->series->ended[r];
             if (is_shown(p, value))
@@ -250,7 +250,7 @@ static void write_servers(struct scrape *s, const char *name, const struct how *
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         for (int status = 0; p->has_servers && status < 4; status++)
             write_labelled(s, name, p, "status", server_status_name((enum server_status)status),
                            p->group.servers[status]);
@@ -261,7 +261,7 @@ static void write_passed_over(struct scrape *s, const char *name, const struct h
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         for (int r = PASSED_NOT + 1; p->has_servers && r < PASSED_REASONS; r++)
             write_labelled(s, name, p, "reason", passed_over_name((enum passed_over)r),
                            p->group.passed[r]);
@@ -271,7 +271,7 @@ static void write_passed_over(struct scrape *s, const char *name, const struct h
 static void write_group_int(struct scrape *s, const char *name, const struct how *how)
 {
     for (size_t i = 0; i < s->n_places; i++) {
-        const struct place *p = &s->places[i];
+        const struct spot *p = &s->places[i];
         if (p->has_servers)
             exposition_sample(s->out, name, &p->labels, *(const int64_t *)member(&p->group, how));
     }
@@ -281,7 +281,7 @@ static void write_sessions(struct scrape *s, const char *name, const struct how 
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        const struct place *p = &s->places[i];
+        const struct spot *p = &s->places[i];
         if (p->has_servers)
             exposition_sample(s->out, name, &p->labels, p->group.sessions_open);
     }
@@ -291,7 +291,7 @@ static void write_sessions(struct scrape *s, const char *name, const struct how 
 static void write_mean(struct scrape *s, const char *name, const struct how *how, double scale)
 {
     for (size_t i = 0; i < s->n_places; i++) {
-        const struct place *p = &s->places[i];
+        const struct spot *p = &s->places[i];
         if (p->has_servers && p->group.connected > 0)
             exposition_real(s->out, name, &p->labels,
                             *(const double *)member(&p->group, how) * scale);
@@ -312,7 +312,7 @@ static void write_uptimes(struct scrape *s, const char *name, const struct how *
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        struct place *p = &s->places[i];
+        struct spot *p = &s->places[i];
         for (int u = 0; p->has_servers && u < UPTIMES; u++)
             write_labelled(s, name, p, "uptime", uptime_names[u], p->series->uptimes.counts[u]);
     }
@@ -322,7 +322,7 @@ static void write_uptime_mean(struct scrape *s, const char *name, const struct h
 {
     (void)how;
     for (size_t i = 0; i < s->n_places; i++) {
-        const struct place *p = &s->places[i];
+        const struct spot *p = &s->places[i];
         const struct uptimes *u = &p->series->uptimes;
         if (p->has_servers && u->servers > 0)
             exposition_decimal(s->out, name, &p->labels, u->sum_ms / u->servers, 1000);

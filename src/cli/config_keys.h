@@ -70,7 +70,17 @@
     CONFIG_TIMEOUT(X, backoff_max_ms, "... up to this, reset by its next success")                 \
     CONFIG_TIMEOUT(X, zero_report_ms,                                                              \
                    "matches older than this end when a server that cannot list them twice "        \
-                   "reports none")
+                   "reports none")                                                                 \
+    CONFIG_TIMEOUT(X, host_ms, "silence after which a host gets nothing new")                      \
+    CONFIG_TIMEOUT(                                                                                \
+        X, host_lost_ms,                                                                           \
+        "... after which the rooms on it are over; until then reservations stand still")           \
+    CONFIG_TIMEOUT(X, place_ms, "a request for seats, from asking to the server's INITED")         \
+    CONFIG_TIMEOUT(X, spawn_retry_ms,                                                              \
+                   "a spawn that fails within this is tried once more on another host")            \
+    CONFIG_TIMEOUT(X, host_backoff_ms,                                                             \
+                   "a host on which a spawn failed is passed over for this long, doubling ...")    \
+    CONFIG_TIMEOUT(X, host_backoff_max_ms, "... up to this, reset by its next success")
 #define CONFIG_TIMEOUT(X, key, meaning)                                                            \
     X(doc_timeouts, timeouts, key, core.timeouts.key, MS, RELOADS, meaning)
 
@@ -81,6 +91,11 @@
     CONFIG_LIMIT(X, chat_servers, "chat servers above it are refused with \"Internal error\"")     \
     CONFIG_LIMIT(X, enrolments,                                                                    \
                  "enrolment tokens above it are refused with \"Too many open requests\"")          \
-    CONFIG_LIMIT(X, audit_kept, "above it the oldest line of the audit is forgotten")
+    CONFIG_LIMIT(X, audit_kept, "above it the oldest line of the audit is forgotten")              \
+    CONFIG_LIMIT(X, hosts, "hosts above it are refused with \"Too many open requests\"")           \
+    CONFIG_LIMIT(X, rooms, "rooms above it are refused with \"Too many open requests\"")           \
+    CONFIG_LIMIT(X, bans, "above it the oldest ban that has expired makes room")                   \
+    CONFIG_LIMIT(X, deployments,                                                                   \
+                 "of one fleet; above it the oldest that is not in use is forgotten")
 #define CONFIG_LIMIT(X, key, meaning)                                                              \
     X(doc_limits, limits, key, core.limits.key, COUNT, RELOADS, meaning)

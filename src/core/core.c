@@ -145,10 +145,17 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         enum event_kind event;
         enum effect_kind answer;
     } answers[] = {
-        {EVENT_SERVER_HELLO, EFFECT_SERVER_HELLO}, {EVENT_READY, EFFECT_READY},
-        {EVENT_VALIDATE, EFFECT_VALIDATE},         {EVENT_MATCH_ENDED, EFFECT_MATCH_ENDED},
-        {EVENT_CHAT_HELLO, EFFECT_CHAT_HELLO},     {EVENT_ALLOCATE, EFFECT_ALLOCATED},
-        {EVENT_CANCEL, EFFECT_CANCELLED},          {EVENT_OPERATE, EFFECT_OPERATED},
+        {EVENT_SERVER_HELLO, EFFECT_SERVER_HELLO},
+        {EVENT_READY, EFFECT_READY},
+        {EVENT_VALIDATE, EFFECT_VALIDATE},
+        {EVENT_MATCH_ENDED, EFFECT_MATCH_ENDED},
+        {EVENT_CHAT_HELLO, EFFECT_CHAT_HELLO},
+        {EVENT_ALLOCATE, EFFECT_ALLOCATED},
+        {EVENT_CANCEL, EFFECT_CANCELLED},
+        {EVENT_OPERATE, EFFECT_OPERATED},
+        {EVENT_PLACE, EFFECT_PLACED},
+        {EVENT_HOST_BEAT, EFFECT_HOST_BEAT},
+        {EVENT_AGENT, EFFECT_AGENT},
     };
     int32_t lobby = lobby_of(event);
     struct effect *note = note_refused(core, event->conn, err);
@@ -399,6 +406,12 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         break;
     case EVENT_CONFIGURE:
         operate_configure(core, event->configure);
+        break;
+    case EVENT_PLACE:
+    case EVENT_HOST_BEAT:
+    case EVENT_AGENT:
+    case EVENT_HOST_HEARD:
+        refuse_event(core, event, ERR_INTERNAL);
         break;
     case EVENT_STORE_DOWN:
         core->read_only = true;

@@ -39,10 +39,43 @@ struct enrolment {
     int64_t stored;   /* the id of one that an operator made; 0 in the configuration */
 };
 
+enum fleet_provider { PROVIDER_CHAT, PROVIDER_AGENT };
+
+enum { FLEET_VERSIONS_MAX = 16 };
+
+/* A version as the configuration knows it; what operators did to it since is in its row. */
+struct version_config {
+    char name[33];
+    bool disabled;
+};
+
 struct fleet_config {
     char name[64];
     bool ready_required; /* a match counts as allocated only when its server has said READY */
+
+    /* Rooms (PROVIDER_AGENT). game and server are what players name in a path. How a server is
+     * started is the door's business. */
+    enum fleet_provider provider;
+    char game[64];
+    char server[64];
+    uint64_t regions;   /* bit per region code where it may run; 0 = everywhere */
+    bool other_regions; /* no healthy host in the region: the next nearest */
+    int32_t max_players;
+    int64_t spawn_ms;   /* from the spawn to INITED */
+    int64_t reserve_ms; /* a reservation */
+    int64_t empty_ms;   /* a room without a seat is ended after this */
+    int64_t session_ms; /* the longest a room may be open */
+    struct version_config versions[FLEET_VERSIONS_MAX];
+    size_t n_versions;
 };
+
+/* At most `count` in `ms`; count 0 = no limit. */
+struct rate_limit {
+    int32_t count;
+    int64_t ms;
+};
+
+enum { RATE_LIMITS_MAX = 4 };
 
 struct region_config {
     char name[16]; /* "" = this code is not configured */
@@ -69,6 +102,12 @@ struct core_timeouts {
     int64_t backoff_max_ms;   /* … up to this */
     int64_t zero_report_ms;   /* sessions older than this end when a server that cannot list
                                  its matches twice reports none */
+    int64_t host_ms;          /* silence after which a host gets nothing new: three heartbeats */
+    int64_t host_lost_ms;     /* … after which its rooms are over */
+    int64_t place_ms;         /* a room's ticket */
+    int64_t spawn_retry_ms;   /* a spawn that fails within this is tried once on another host */
+    int64_t host_backoff_ms;  /* a host that failed is passed over for this, doubling … */
+    int64_t host_backoff_max_ms; /* … up to this */
 };
 
 struct core_limits {
@@ -78,6 +117,10 @@ struct core_limits {
     int32_t chat_servers;
     int32_t enrolments; /* stored ones; more are refused with "Too many open requests" */
     int32_t audit_kept; /* the newest so many lines of the audit are kept */
+    int32_t hosts;
+    int32_t rooms;       /* not ended; more are refused with "Too many open requests" */
+    int32_t bans;        /* the oldest that has expired makes room */
+    int32_t deployments; /* of one fleet */
 };
 
 struct core_config {
@@ -89,6 +132,9 @@ struct core_config {
     bool any_token; /* --dev: any token, any configured region, fleet "default" */
     struct core_timeouts timeouts;
     struct core_limits limits;
+    int8_t default_region; /* for players of whom nothing is known; -1 = the first configured */
+    struct rate_limit create_rates[RATE_LIMITS_MAX]; /* per account */
+    struct rate_limit join_rates[RATE_LIMITS_MAX];
 };
 
 struct core;

@@ -20,6 +20,9 @@ enum effect_kind {
     EFFECT_ALLOCATED,      /* err, lobby, server_id, ip, port, token, wall_ms */
     EFFECT_CANCELLED,      /* err, lobby */
     EFFECT_READ,           /* err */
+    EFFECT_PLACED,         /* err, ticket, session, server_id, text: a sentence; placed */
+    EFFECT_HOST_BEAT,      /* err, object: the host's id */
+    EFFECT_AGENT,          /* err, text; JOINED: taken; verb: enum agent_verb */
     EFFECT_OPERATED, /* err, verb, object; ENROL, ROTATE: token; wall_ms: of the first asking */
 
     /* Commands and news: nobody asked. */
@@ -32,6 +35,11 @@ enum effect_kind {
     EFFECT_MATCH_EVENT, /* lobby, event, text */
     EFFECT_PING,        /* – */
     EFFECT_CLOSE,       /* text: why; the peer is told in an ERROR frame */
+
+    /* To agents; conn is 0. Owed until EVENT_HOST_HEARD or a heartbeat says it is done. */
+    EFFECT_SPAWN,     /* spawn */
+    EFFECT_TERMINATE, /* ip: the agent's URL, object: the server, text: why */
+    EFFECT_KICK_SEAT, /* ip: the agent's URL, object: the server, token: the key, text: why */
 
     EFFECT_NOTE, /* note, and the ids it speaks of: one line for the log */
 
@@ -49,6 +57,13 @@ enum end_reason {
     END_TOO_LONG,
     END_NOT_REPORTED,
     END_BY_OPERATOR,
+    END_SPAWN_FAILED,  /* the server never was ready */
+    END_SPAWN_TIMEOUT, /* … in time */
+    END_EXITED,        /* the server is gone by itself */
+    END_EMPTY,         /* nobody had a seat for too long */
+    END_GIVEN_UP,      /* nobody waits for it any more */
+    END_HOST_LOST,     /* its host was away for too long, or came back without it */
+    END_HUNG,          /* it did not answer its agent */
     END_REASONS
 };
 
@@ -81,8 +96,68 @@ enum note {
     NOTE_OPERATED, /* an operator changed something: text says what, chat who, ip from where;
                       object is the token it is about */
     NOTE_CONFIGURED,
+    NOTE_HOST_REGISTERED,
+    NOTE_HOST_SILENT, /* nothing new there; what runs is unknown, not dead */
+    NOTE_HOST_BACK,
+    NOTE_HOST_LOST, /* away for too long: its rooms are over */
+    NOTE_HOST_BACKOFF,
+    NOTE_ROOM_SPAWNING,
+    NOTE_ROOM_OPEN,
+    NOTE_ROOM_ENDED, /* reason, text */
+    NOTE_SEAT_RESERVED,
+    NOTE_SEAT_TAKEN,
+    NOTE_SEAT_LEFT, /* text: why */
+    NOTE_VERSION_QUARANTINED,
+    NOTE_VERSION_SWITCHED,
     NOTE_STOPPED, /* we did not run for a while; liveness deadlines moved */
     NOTES
+};
+
+/* EFFECT_PLACED: where, or for a refusal what its head and body say beside the sentence. */
+struct placed_seat {
+    int64_t seat;
+    struct str account;
+    struct str key;
+};
+
+struct placed {
+    struct str address; /* of the host */
+    uint16_t ports[HOST_PORTS_MAX];
+    int n_ports;
+    struct str settings; /* JSON */
+    const struct placed_seat *seats;
+    size_t n_seats;
+
+    int64_t retry_after_ms; /* 0 = say nothing */
+    struct str refused;     /* ERR_BANNED: the account meant */
+    int64_t ban;
+    struct str ban_reason;
+    int64_t ban_until_wall_ms;
+    struct str tail; /* what the server said last */
+};
+
+/* EFFECT_SPAWN: what core knows; how a fleet is started the door knows. */
+struct spawn {
+    struct str url; /* of the agent */
+    int64_t host;
+    int64_t server;
+    int64_t session;
+    struct str fleet;
+    struct str version;
+    int64_t deployment;             /* 0 = none: the fleet's binary is on the host */
+    uint8_t digest[OPERATE_DIGEST]; /* of it */
+    int32_t max_players;
+    struct str settings;
+    int64_t within_ms; /* until INITED must have been said */
+};
+
+/* EFFECT_AGENT of a JOINED: whose seat it is. */
+struct taken {
+    int64_t seat;
+    struct str account;
+    struct str info;
+    struct str sealed;
+    int64_t multi;
 };
 
 struct effect {
@@ -98,7 +173,7 @@ struct effect {
     int8_t event; /* enum match_event */
     bool on;
     enum note note;
-    int8_t verb;        /* enum operate_verb */
+    int8_t verb;        /* enum operate_verb; EFFECT_AGENT: enum agent_verb */
     int8_t region_code; /* notes: 0.. as configured; -1 = none or several */
     int8_t reason;      /* NOTE_MATCH_ENDED: enum end_reason */
     int32_t fleet_id;   /* notes; 0 = none */
@@ -114,8 +189,11 @@ struct effect {
     struct str ip;
     struct str token;
     struct str text;
-    struct str chat;          /* notes: the chat server's name */
-    struct str region;        /* notes: the region's name */
+    struct str chat;   /* notes: the chat server's name */
+    struct str region; /* notes: the region's name */
+    const struct placed *placed;
+    const struct spawn *spawn;
+    const struct taken *taken;
     struct chat_list servers; /* EFFECT_CHAT_HELLO: encoded struct chat_server_entry */
 };
 

@@ -42,6 +42,12 @@ enum event_kind {
     EVENT_OPERATE,   /* somebody changes something */
     EVENT_CONFIGURE, /* the configuration was read again */
 
+    /* players and agents */
+    EVENT_PLACE,      /* somebody wants seats in rooms: answered with EFFECT_PLACED, maybe later */
+    EVENT_HOST_BEAT,  /* an agent's heartbeat */
+    EVENT_AGENT,      /* something happened on a host */
+    EVENT_HOST_HEARD, /* what an agent said to a spawn or a terminate */
+
     /* the store (sent by the pipeline only) */
     EVENT_STORE_DOWN, /* commits fail: refuse what would change anything */
     EVENT_STORE_UP,   /* commits work again: settle what is owed */
@@ -59,6 +65,18 @@ enum operate_verb {
     OPERATE_ROTATE,    /* … replaces one; the old one works for grace_ms more */
     OPERATE_ISSUE,     /* an access token was made: core keeps the request and the audit */
     OPERATE_CONFIGURE, /* for the audit only: see EVENT_CONFIGURE */
+    OPERATE_TERMINATE, /* a spawned server, by its id; the room on it ends */
+    OPERATE_KICK,      /* a seat of a room, by its id */
+    OPERATE_ENABLE_HOST,
+    OPERATE_DISABLE_HOST, /* gets nothing new; what runs there goes on */
+    OPERATE_ENABLE_VERSION,
+    OPERATE_DISABLE_VERSION,
+    OPERATE_DEPLOY, /* an archive was unpacked: keeps it as a deployment of fleet and version */
+    OPERATE_SWITCH, /* makes a deployment its version's, when every healthy host has it */
+    OPERATE_BAN,
+    OPERATE_UPDATE_BAN,
+    OPERATE_LIFT_BAN,
+    OPERATE_STDIN, /* a line was written to a server's input: for the audit only */
     OPERATE_VERBS
 };
 
@@ -83,6 +101,122 @@ struct operate {
     int64_t expires_wall_ms; /* 0 = never */
 
     int64_t grace_ms; /* ROTATE */
+
+    /* BAN, UPDATE_BAN: expires_wall_ms and */
+    struct str account;
+    struct str reason; /* UPDATE_BAN: NULL = stays; expires_wall_ms 0 = stays */
+
+    /* DEPLOY: fleet, name (the version) and */
+    uint8_t digest[OPERATE_DIGEST];
+    int64_t size;
+};
+
+struct filter;
+
+enum place_verb {
+    PLACE_CREATE = 1, /* a new room */
+    PLACE_JOIN,       /* a room that the filter lets through, else (auto_create) a new one */
+    PLACE_ENTER,      /* that room */
+};
+
+enum { PLACE_PLAYERS_MAX = 64 };
+
+struct place_player {
+    struct str account; /* 1..64 bytes */
+    struct str address; /* as text; may be empty */
+    struct str info;    /* a JSON object, at most 4 KiB */
+    struct str sealed;  /* his access token as only the door can read it */
+};
+
+/* All of the players get seats in one room, or none does. */
+struct place {
+    enum place_verb verb;
+    struct str fleet;   /* CREATE, JOIN: by name */
+    struct str version; /* … */
+    int64_t room;       /* ENTER */
+    const struct place_player *players;
+    size_t n_players;
+    bool multi;                  /* several were asked for together, be it one */
+    struct str settings;         /* of a room that is made: a JSON object */
+    const struct filter *filter; /* JOIN; NULL = any room */
+    bool auto_create;
+    bool my_region_only;
+    int8_t region;        /* -1 = not given */
+    uint64_t latencies;   /* bit per region code that has one */
+    float latency_ms[64]; /* by region code */
+    bool located;         /* the player's address is on the map */
+    double latitude;
+    double longitude;
+    struct str key; /* Idempotency-Key; empty = none */
+    uint8_t arguments[OPERATE_DIGEST];
+};
+
+/* As the agent sees a server of its. */
+enum host_server_state { HOST_SERVER_STARTING = 1, HOST_SERVER_RUNNING, HOST_SERVER_ENDING };
+
+enum { HOST_PORTS_MAX = 4, HOST_SERVERS_MAX = 4096, HOST_DEPLOYMENTS_MAX = 256 };
+
+struct host_server {
+    int64_t server;
+    int64_t session;
+    int32_t pid;
+    enum host_server_state state;
+    uint16_t ports[HOST_PORTS_MAX];
+    int n_ports;
+};
+
+struct host_beat {
+    struct str name;    /* who it is: 1..64 bytes */
+    struct str address; /* where players reach its servers */
+    struct str url;     /* where we reach it */
+    int8_t region;
+    int32_t slots; /* servers it will run at once; 0 = as many as it has ports for */
+    float cpu_percent;
+    float memory_percent;
+    const struct host_server *servers;
+    size_t n_servers;
+    const uint8_t (*deployments)[OPERATE_DIGEST]; /* those it has unpacked */
+    size_t n_deployments;
+    int64_t beat; /* counts up while the agent runs; from 1 when it starts */
+    bool leaving; /* it is being stopped: nothing new, please */
+};
+
+enum agent_verb {
+    AGENT_INITED = 1,      /* settings: merged into the room's; may be empty */
+    AGENT_FAILED,          /* it never was: text is a sentence, tail its last lines */
+    AGENT_EXITED,          /* exit_code or exit_signal, peak_memory, run_ms, tail */
+    AGENT_JOINED,          /* key */
+    AGENT_LEFT,            /* key */
+    AGENT_UPDATE_SETTINGS, /* settings: replace the room's */
+    AGENT_CHECK_DEPLOYMENT,
+    AGENT_VERBS
+};
+
+/* One of a server's events. seq counts up per server: a repeat gets the same answer. */
+struct agent_event {
+    enum agent_verb verb;
+    struct str host; /* who says so */
+    int64_t server;
+    int64_t seq;
+    struct str key;
+    struct str settings;
+    struct str text;
+    struct str tail;
+    uint16_t ports[HOST_PORTS_MAX]; /* INITED */
+    int n_ports;
+    int32_t pid;
+    int32_t exit_code;
+    int32_t exit_signal; /* 0 = it exited by itself */
+    int64_t peak_memory; /* bytes */
+    int64_t run_ms;
+};
+
+/* A command reached a host, or did not. */
+struct host_heard {
+    int64_t server;
+    bool spawn;      /* of a spawn; else of a terminate */
+    int err;         /* 0: taken; ERR_IO: nobody answered; else it was refused */
+    struct str text; /* the refusal in words */
 };
 
 struct core_config;
@@ -107,6 +241,10 @@ struct event {
         struct chat_mgr_allocation_cancel cancel;
         struct operate operate;
         const struct core_config *configure;
+        struct place place;
+        struct host_beat host_beat;
+        struct agent_event agent;
+        struct host_heard host_heard;
         struct {
             int64_t round_trip_us; /* 0 = not measured */
         } pong;

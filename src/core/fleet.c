@@ -48,6 +48,12 @@ void core_config_default(struct core_config *ret)
         .backoff_first_ms = 10 * 1000,
         .backoff_max_ms = 5 * 60 * 1000,
         .zero_report_ms = 150 * 1000,
+        .host_ms = 15 * 1000,
+        .host_lost_ms = 10 * 60 * 1000,
+        .place_ms = 45 * 1000,
+        .spawn_retry_ms = 10 * 1000,
+        .host_backoff_ms = 10 * 1000,
+        .host_backoff_max_ms = 5 * 60 * 1000,
     };
     ret->limits = (struct core_limits){
         .tickets_open = 100 * 1000,
@@ -56,7 +62,16 @@ void core_config_default(struct core_config *ret)
         .chat_servers = 10 * 1000,
         .enrolments = 10 * 1000,
         .audit_kept = 10 * 1000,
+        .hosts = 10 * 1000,
+        .rooms = 200 * 1000,
+        .bans = 1000 * 1000,
+        .deployments = 64,
     };
+    ret->default_region = -1;
+    static const struct rate_limit create[] = {
+        {5, 60 * 1000}, {10, 240 * 1000}, {20, 480 * 1000}, {40, 960 * 1000}};
+    memcpy(ret->create_rates, create, sizeof(create));
+    ret->join_rates[0] = (struct rate_limit){30, 60 * 1000};
 }
 
 bool region_configured(const struct core *core, int8_t code)

@@ -96,7 +96,7 @@ int core_load(struct core *core, const struct change *change)
 {
     if (change->kind >= ROW_KINDS || change->id < 0 || change->id >= (int64_t)1 << 56)
         return ERR_FORMAT;
-    uint64_t key = (uint64_t)change->id << 4 | change->kind;
+    uint64_t key = (uint64_t)change->id << 5 | change->kind;
     if (change->gone) {
         free(map_remove(&core->staged, key));
         return 0;
@@ -149,6 +149,13 @@ static int make(struct core *core, const struct change *c)
             request->object.stored = true;
         return request ? 0 : ERR_FORMAT;
     }
+    case ROW_host:
+    case ROW_deployment:
+    case ROW_version:
+    case ROW_ban:
+    case ROW_room_ticket:
+    case ROW_room:
+    case ROW_room_seat:
     case ROW_KINDS:
         break;
     }

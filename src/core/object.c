@@ -67,6 +67,13 @@ void *object_row(struct object *o)
         ROW_OF(audit, audit)
         ROW_OF(request, request)
 #undef ROW_OF
+    case ROW_host:
+    case ROW_deployment:
+    case ROW_version:
+    case ROW_ban:
+    case ROW_room_ticket:
+    case ROW_room:
+    case ROW_room_seat:
     case ROW_counter:
     case ROW_KINDS:
         break;

@@ -54,6 +54,18 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
         return enrolment_revoke(core, o->target);
     case OPERATE_ISSUE:
         return 0;
+    case OPERATE_TERMINATE:
+    case OPERATE_KICK:
+    case OPERATE_ENABLE_HOST:
+    case OPERATE_DISABLE_HOST:
+    case OPERATE_ENABLE_VERSION:
+    case OPERATE_DISABLE_VERSION:
+    case OPERATE_DEPLOY:
+    case OPERATE_SWITCH:
+    case OPERATE_BAN:
+    case OPERATE_UPDATE_BAN:
+    case OPERATE_LIFT_BAN:
+    case OPERATE_STDIN:
     case OPERATE_CONFIGURE:
     case OPERATE_VERBS:
         break;

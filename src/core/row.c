@@ -15,6 +15,7 @@
 #define FIELD_LEN_i64(self, name) 0
 #define FIELD_LEN_text(self, name) 0
 #define FIELD_LEN_bytes(self, name) offsetof(self, name##_len)
+#define FIELD_LEN_long(self, name) 0
 #define FIELD_ROW(type_, name_, size_)                                                             \
     {#name_, ROW_##type_, offsetof(self, name_), FIELD_LEN_##type_(self, name_), size_},
 #define FIELD_TABLE(kind)                                                                          \
@@ -65,6 +66,16 @@ static uint8_t *write_bytes(uint8_t *p, const uint8_t *bytes, uint16_t len, size
     return p + 2 + len;
 }
 
+static uint8_t *write_long(uint8_t *p, struct str bytes, size_t size)
+{
+    assert(bytes.len <= size && size <= UINT16_MAX);
+    p[0] = (uint8_t)bytes.len;
+    p[1] = (uint8_t)(bytes.len >> 8);
+    if (bytes.len > 0)
+        memcpy(p + 2, bytes.at, bytes.len);
+    return p + 2 + bytes.len;
+}
+
 static struct str take_text(struct cursor *c, size_t size)
 {
     struct str text = cursor_str(c);
@@ -100,6 +111,7 @@ static void read_bytes(struct cursor *c, uint8_t *dst, uint16_t *ret_len, size_t
 #define MOST_i64(size) 8
 #define MOST_text(size) (size)
 #define MOST_bytes(size) (2 + (size))
+#define MOST_long(size) (2 + (size))
 #define MOST(type, name, size) +MOST_##type(size)
 
 #define WRITE_i8(name, size) p = write_i8(p, row->name);
@@ -107,6 +119,7 @@ static void read_bytes(struct cursor *c, uint8_t *dst, uint16_t *ret_len, size_t
 #define WRITE_i64(name, size) p = write_i64(p, row->name);
 #define WRITE_text(name, size) p = write_text(p, row->name, size);
 #define WRITE_bytes(name, size) p = write_bytes(p, row->name, row->name##_len, size);
+#define WRITE_long(name, size) p = write_long(p, row->name, size);
 #define WRITE(type, name, size) WRITE_##type(name, size)
 
 #define READ_i8(name, size) row->name = cursor_i8(c);
@@ -114,6 +127,7 @@ static void read_bytes(struct cursor *c, uint8_t *dst, uint16_t *ret_len, size_t
 #define READ_i64(name, size) row->name = cursor_i64(c);
 #define READ_text(name, size) read_text(c, row->name, size);
 #define READ_bytes(name, size) read_bytes(c, row->name, &row->name##_len, size);
+#define READ_long(name, size) row->name = take_bytes(c, size);
 #define READ(type, name, size) READ_##type(name, size)
 
 /* Fields of fixed length are passed over together. */
@@ -128,6 +142,7 @@ static void read_bytes(struct cursor *c, uint8_t *dst, uint16_t *ret_len, size_t
     (void)cursor_bytes(c, n);                                                                      \
     n = 0;                                                                                         \
     (void)take_bytes(c, size);
+#define SKIP_long(size) SKIP_bytes(size)
 #define SKIP(type, name, size) SKIP_##type(size)
 
 #define CODEC(kind)                                                                                \

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "wire/cursor.h"
 
 #include "core/rows.def"
@@ -20,6 +21,7 @@ enum { ROW_FORMAT = 2 };
 #define ROW_MEMBER_bytes(name, size)                                                               \
     uint16_t name##_len;                                                                           \
     uint8_t name[size];
+#define ROW_MEMBER_long(name, size) struct str name;
 #define ROW_MEMBER(type, name, size) ROW_MEMBER_##type(name, size)
 #define ROW_STRUCT(kind)                                                                           \
     struct row_##kind {                                                                            \
@@ -32,7 +34,7 @@ enum row_kind {
     ROW_KIND_LIST(ROW_ENUM) ROW_KINDS
 };
 
-enum row_field_type { ROW_END, ROW_i8, ROW_i32, ROW_i64, ROW_text, ROW_bytes };
+enum row_field_type { ROW_END, ROW_i8, ROW_i32, ROW_i64, ROW_text, ROW_bytes, ROW_long };
 
 struct row_field {
     const char *name;

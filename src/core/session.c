@@ -211,6 +211,13 @@ static struct str event_text(const struct session *session, enum match_event eve
         return STR("Ended by an operator");
     case END_NONE:
     case END_MATCH_ENDED:
+    case END_SPAWN_FAILED:
+    case END_SPAWN_TIMEOUT:
+    case END_EXITED:
+    case END_EMPTY:
+    case END_GIVEN_UP:
+    case END_HOST_LOST:
+    case END_HUNG:
     case END_REASONS:
         break;
     }

@@ -161,6 +161,166 @@ struct view_audit {
     const char *detail;
 };
 
+/* ── rooms ───────────────────────────────────────────────────────────────────────────────────── */
+
+/* Why a host gets nothing new; one reason at a time, the first that applies. */
+enum host_passed_over {
+    HOST_PASSED_NOT,
+    HOST_PASSED_SILENT, /* no heartbeat for host_ms */
+    HOST_PASSED_LEAVING,
+    HOST_PASSED_DISABLED,
+    HOST_PASSED_FAILING,    /* a spawn failed there lately */
+    HOST_PASSED_OVERLOADED, /* memory above 95 %, or no slot left */
+    HOST_PASSED_REASONS
+};
+
+struct view_host {
+    int64_t id;
+    const char *name;
+    const char *address;
+    const char *url;
+    int8_t region;
+    const char *region_name;
+    int32_t slots;
+    bool disabled;
+    enum host_passed_over passed_over;
+    float cpu_percent;
+    float memory_percent;
+    float load_percent; /* max of both, with what was placed since the last heartbeat */
+    int32_t rooms;      /* starting, open and ending there, as we know it */
+    int32_t servers;    /* … by its last heartbeat */
+    int32_t strangers;  /* of these, servers that are not ours */
+    int32_t deployments;
+    int64_t backoff_left_ms;
+    int64_t heard_wall_ms; /* 0 = not since this process started */
+    int64_t registered_wall_ms;
+};
+
+struct view_version {
+    int64_t id; /* 0: in the configuration only */
+    int64_t fleet_id;
+    const char *fleet;
+    const char *name;
+    bool enabled;
+    bool quarantined;
+    const char *reason;
+    int64_t deployment;
+    int64_t previous;
+    int64_t wanted;
+    int32_t rooms;
+    int32_t hosts_ready; /* healthy hosts of the fleet that have `wanted`, or `deployment` */
+    int32_t hosts;
+};
+
+struct view_deployment {
+    int64_t id;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *version;
+    const uint8_t *digest; /* 32 bytes */
+    int64_t size;
+    int64_t created_wall_ms;
+    const char *who;
+    int32_t hosts_ready;
+    int32_t hosts;
+    bool current;
+    bool wanted;
+};
+
+struct view_ban {
+    int64_t id;
+    const char *account;
+    const char *address; /* "" = none yet */
+    const char *reason;
+    int64_t expires_wall_ms;
+    int64_t issued_wall_ms;
+    const char *who;
+    bool expired;
+};
+
+struct view_room {
+    int64_t id;
+    int64_t ticket;
+    int64_t server;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *game; /* as configured; "" when the fleet is not any more */
+    const char *kind; /* the fleet's `server` */
+    const char *version;
+    int64_t deployment;
+    int64_t host;
+    const char *host_name;
+    const char *address;
+    bool host_away;
+    int8_t region;
+    const char *region_name;
+    const char *state;      /* "starting" "open" "ending" "ended" */
+    const char *end_reason; /* "" while it lasts */
+    int32_t max_players;
+    int32_t reserved;
+    int32_t taken;
+    uint16_t ports[HOST_PORTS_MAX];
+    int n_ports;
+    int32_t pid;
+    int32_t exit_code;
+    int32_t exit_signal;
+    int64_t peak_memory;
+    int64_t run_ms;
+    struct str settings; /* a JSON object */
+    struct str tail;     /* last lines of its output, once it is gone */
+    int64_t created_wall_ms;
+    int64_t opened_wall_ms;
+    int64_t deadline_wall_ms;
+};
+
+struct view_room_seat {
+    int64_t id;
+    int64_t room;
+    int64_t ticket;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *account;
+    const char *address;
+    const char *state; /* "reserved" "taken" */
+    int64_t multi;
+    int64_t reserved_wall_ms;
+    int64_t joined_wall_ms;
+    int64_t deadline_wall_ms; /* reserved: when it is given back; 0 = it stands still */
+    struct str info;
+    struct str sealed;
+};
+
+enum { VIEW_HOST_TRIES = 2 };
+
+struct view_host_try {
+    int64_t host;
+    int64_t room;
+    const char *outcome; /* "pending" "opened" "failed" "timed_out" "given_up" */
+    float load_percent;
+};
+
+struct view_room_ticket {
+    int64_t id;
+    const char *verb; /* "create" "join" "enter" */
+    int64_t fleet_id;
+    const char *fleet;
+    const char *version;
+    const char *account;
+    int32_t players;
+    int8_t region;
+    const char *region_name;
+    const char *state; /* "open" "done" "failed" */
+    bool open;
+    int err;
+    struct str why; /* the sentence of its refusal */
+    int64_t room;
+    int64_t opened_wall_ms;
+    int64_t answered_wall_ms;
+    int64_t deadline_wall_ms;
+    int n_tries;
+    struct view_host_try tries[VIEW_HOST_TRIES];
+};
+
 /* Who speaks on a connection. */
 struct view_peer {
     enum enrolment_role role;
@@ -171,7 +331,8 @@ struct view_peer {
 };
 
 /* The smallest id above `after` among the objects of that kind, or 0. Kinds: ROW_fleet, ROW_server,
- * ROW_session, ROW_ticket, ROW_enrolment, ROW_audit. Ids only grow, so a list read page by page
+ * ROW_session, ROW_ticket, ROW_enrolment, ROW_audit, ROW_host, ROW_version, ROW_deployment,
+ * ROW_ban, ROW_room, ROW_room_seat, ROW_room_ticket. Ids only grow, so a list read page by page
  * shows each object that was there all the time exactly once. */
 int64_t core_next(const struct core *core, enum row_kind kind, int64_t after);
 
@@ -187,6 +348,41 @@ bool view_ticket(const struct core *core, int64_t id, struct view_ticket *ret);
 bool view_token(const struct core *core, int64_t id, struct view_token *ret);
 bool view_audit(const struct core *core, int64_t id, struct view_audit *ret);
 bool view_peer(const struct core *core, conn_id conn, struct view_peer *ret);
+bool view_host(const struct core *core, int64_t id, struct view_host *ret);
+bool view_deployment(const struct core *core, int64_t id, struct view_deployment *ret);
+bool view_ban(const struct core *core, int64_t id, struct view_ban *ret);
+bool view_room(const struct core *core, int64_t id, struct view_room *ret);
+bool view_room_seat(const struct core *core, int64_t id, struct view_room_seat *ret);
+bool view_room_ticket(const struct core *core, int64_t id, struct view_room_ticket *ret);
+
+/* The i-th version of a fleet, those of the configuration first. */
+bool view_version(const struct core *core, int64_t fleet_id, size_t i, struct view_version *ret);
+
+/* Ids, or 0: the room of a spawned server; a fleet by what players call it; a host by its name; the
+ * ban that holds now for an account, or for an address; the newest ban of an account, held or not;
+ * the seat that a key opens on that server. */
+int64_t view_room_of_server(const struct core *core, int64_t server);
+int64_t view_fleet_played(const struct core *core, const char *game, const char *server);
+int64_t view_host_named(const struct core *core, struct str name);
+int64_t view_banned(const struct core *core, struct str account, struct str address);
+int64_t view_ban_of(const struct core *core, struct str account);
+int64_t view_seat_of_key(const struct core *core, int64_t server, struct str key);
+
+/* A player's seats in rooms, one per fleet: the smallest id above `after`, or 0. */
+int64_t view_next_seat_of(const struct core *core, struct str account, int64_t after);
+
+/* The rooms of a fleet's version that are open, best first for somebody in that region (-1 = no
+ * matter): calls `each` until it says false. show_full: those without a place too. */
+void view_rooms_open(const struct core *core, int64_t fleet_id, const char *version, int8_t region,
+                     const struct filter *filter, bool show_full,
+                     bool (*each)(void *user, int64_t room), void *user);
+
+/* Where core would put a player of whom this is known: -1 = nowhere. Of p only region, latencies
+ * and place on the map are read. */
+int8_t view_region_for(const struct core *core, const struct place *p);
+
+/* "silent" "overloaded" … ; "" for HOST_PASSED_NOT. */
+const char *host_passed_over_name(enum host_passed_over reason);
 
 /* What a stored row shows, as it was then, which is the time of the batch that wrote it. What no
  * row holds (loads, connections, players in a session) is 0. Strings belong to the row and to core;

@@ -8,7 +8,7 @@
 
 static const char *const column_types[] = {
     [ROW_i8] = "INTEGER", [ROW_i32] = "INTEGER", [ROW_i64] = "INTEGER",
-    [ROW_text] = "TEXT",  [ROW_bytes] = "BLOB",
+    [ROW_text] = "TEXT",  [ROW_bytes] = "BLOB",  [ROW_long] = "BLOB",
 };
 
 /* Appends without the NUL; finish() adds it. Names come from rows.def, never from outside. */
@@ -85,6 +85,11 @@ static int bind_field(sqlite3_stmt *stmt, int i, const struct row_field *f, cons
     case ROW_bytes:
         return sqlite3_bind_blob(
             stmt, i, at, *(const uint16_t *)(const void *)(row + f->len_offset), SQLITE_STATIC);
+    case ROW_long: {
+        const struct str *bytes = at;
+        return sqlite3_bind_blob(stmt, i, bytes->len > 0 ? bytes->at : "", (int)bytes->len,
+                                 SQLITE_STATIC);
+    }
     }
     return SQLITE_OK;
 }
@@ -123,6 +128,17 @@ static bool read_bytes(sqlite3_stmt *stmt, int i, const struct row_field *f, cha
     return true;
 }
 
+/* Borrowed from the statement until its next step. */
+static bool read_long(sqlite3_stmt *stmt, int i, const struct row_field *f, struct str *ret)
+{
+    const void *bytes = sqlite3_column_blob(stmt, i);
+    int len = sqlite3_column_bytes(stmt, i);
+    if (len > f->size || (len > 0 && !bytes))
+        return false;
+    *ret = len > 0 ? (struct str){bytes, (size_t)len} : (struct str){"", 0};
+    return true;
+}
+
 static bool read_field(sqlite3_stmt *stmt, int i, const struct row_field *f, char *row)
 {
     void *at = row + f->offset;
@@ -143,6 +159,8 @@ static bool read_field(sqlite3_stmt *stmt, int i, const struct row_field *f, cha
         return read_text(stmt, i, f, row);
     case ROW_bytes:
         return read_bytes(stmt, i, f, row);
+    case ROW_long:
+        return read_long(stmt, i, f, at);
     }
     return false;
 }

@@ -30,6 +30,12 @@ static void fill_field(char *row, const struct row_field *f, enum filling how)
         *(uint16_t *)(void *)(row + f->len_offset) = how == MOST ? f->size : 0;
         memset(at, 0xFF, how == MOST ? f->size : 0);
         break;
+    case ROW_long: {
+        static char bytes[UINT16_MAX];
+        memset(bytes, 'y', sizeof(bytes));
+        *(struct str *)at = (struct str){bytes, how == MOST ? f->size : 0};
+        break;
+    }
     }
 }
 
