@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/access.h"
+#include "api/launch.h"
 #include "api/rest.h"
 #include "core/core.h"
 #include "net/address.h"
@@ -32,6 +33,13 @@ struct service_config {
     const struct access_key *keys; /* … and who may issue them, beside Muster itself */
     size_t n_keys;
 
+    /* Borrowed until service_reconfigure has handed in others, or service_free. */
+    const struct launch *launches; /* one for each fleet of PROVIDER_AGENT */
+    size_t n_launches;
+    const char *geo_file;                /* where addresses are; "" = not known */
+    const struct address_range *proxies; /* whose X-Forwarded-For is believed */
+    size_t n_proxies;
+
     /* Says which configuration this is, for people. Belongs to the caller, lives as long as the
      * service and may be rewritten by reload. */
     const char *config_digest;
@@ -43,13 +51,18 @@ struct service_config {
     void *reload_user;
 };
 
-/* What a running service can be given anew; all of it is copied. */
+/* What a running service can be given anew; copied, except what service_config says is borrowed. */
 struct service_change {
     const struct core_config *core;
     const char *gamespace;
     const struct access_key *keys;
     size_t n_keys;
     bool metrics_open;
+    const struct launch *launches;
+    size_t n_launches;
+    const char *geo_file;
+    const struct address_range *proxies;
+    size_t n_proxies;
 };
 
 /* Loads the store and listens; peers are served once service_run is called. The store belongs to

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool address_parse(const char *ip, uint16_t port, union address *ret)
@@ -61,4 +62,63 @@ bool address_is_loopback(const union address *a)
     if (a->any.sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
     return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+}
+
+static struct in6_addr mapped(const union address *a)
+{
+    if (a->any.sa_family == AF_INET6)
+        return a->v6.sin6_addr;
+    struct in6_addr ret = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    memcpy(&ret.s6_addr[12], &a->v4.sin_addr, sizeof(a->v4.sin_addr));
+    return ret;
+}
+
+static int bit_of(const struct in6_addr *ip, int i)
+{
+    return ip->s6_addr[i / 8] >> (7 - i % 8) & 1;
+}
+
+/* "/24" of an IPv4 or IPv6 address, counted in 128 bits; -1 when it is none. */
+static int read_bits(const char *text, bool v4)
+{
+    size_t len = strlen(text);
+    if (len == 0 || len > 3 || strspn(text, "0123456789") != len)
+        return -1;
+    long n = strtol(text, NULL, 10);
+    return n > (v4 ? 32 : 128) ? -1 : (int)n + (v4 ? 96 : 0);
+}
+
+bool address_range_parse(const char *text, struct address_range *ret)
+{
+    char ip[INET6_ADDRSTRLEN];
+    union address a;
+    size_t len = strcspn(text, "/");
+    if (len >= sizeof(ip))
+        return false;
+    memcpy(ip, text, len);
+    ip[len] = '\0';
+    if (!address_parse(ip, 0, &a))
+        return false;
+    bool v4 = a.any.sa_family == AF_INET;
+    struct address_range range = {.ip = mapped(&a), .bits = 128};
+    if (text[len] == '/')
+        range.bits = read_bits(text + len + 1, v4);
+    for (int i = range.bits; i >= 0 && i < 128; i++) {
+        if (bit_of(&range.ip, i))
+            return false;
+    }
+    if (range.bits < 0)
+        return false;
+    *ret = range;
+    return true;
+}
+
+bool address_range_has(const struct address_range *range, const union address *a)
+{
+    struct in6_addr ip = mapped(a);
+    for (int i = 0; i < range->bits; i++) {
+        if (bit_of(&ip, i) != bit_of(&range->ip, i))
+            return false;
+    }
+    return true;
 }

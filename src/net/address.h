@@ -27,3 +27,15 @@ const char *address_print(const union address *a, char dst[ADDRESS_MAX]);
 uint64_t address_key(const union address *a);
 
 bool address_is_loopback(const union address *a);
+
+/* A network: the addresses whose first `bits` bits are those of `ip`. IPv4 is held as its mapped
+ * IPv6 address, so 10.0.0.0/8 has 104 bits. */
+struct address_range {
+    struct in6_addr ip;
+    int bits;
+};
+
+/* "10.0.0.0/8", "2001:db8::/32" or one address. False when it is none, or when bits after the first
+ * `bits` are set, which is a slip. */
+bool address_range_parse(const char *text, struct address_range *ret);
+bool address_range_has(const struct address_range *range, const union address *a);

@@ -70,6 +70,38 @@ static void test_loopback(void **state)
     assert_false(address_is_loopback(&d) || address_is_loopback(&e));
 }
 
+static bool has(const char *range_text, const char *ip)
+{
+    struct address_range range;
+    assert_true(address_range_parse(range_text, &range));
+    union address a = parse(ip, 1);
+    return address_range_has(&range, &a);
+}
+
+static void test_networks(void **state)
+{
+    (void)state;
+    assert_true(has("10.0.0.0/8", "10.255.0.1") && has("10.0.0.0/8", "::ffff:10.1.2.3"));
+    assert_false(has("10.0.0.0/8", "11.0.0.1"));
+    assert_true(has("192.0.2.7", "192.0.2.7"));
+    assert_false(has("192.0.2.7", "192.0.2.6"));
+    assert_true(has("2001:db8::/33", "2001:db8:7fff::1"));
+    assert_false(has("2001:db8::/33", "2001:db8:8000::1"));
+    assert_true(has("0.0.0.0/0", "1.2.3.4") && has("::/0", "1.2.3.4"));
+    assert_false(has("0.0.0.0/0", "2001:db8::1"));
+}
+
+static void test_refuses_what_is_no_network(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",        "10.0.0.0/33", "10.0.0.0/",    "10.0.0.0/+8",  "10.0.0.1/8",
+        "::1/129", "::1/64",      "10.0.0.0/8/8", "proxy.example"};
+    struct address_range range;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_false(address_range_parse(texts[i], &range));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +112,8 @@ int main(void)
         cmocka_unit_test(test_mapped_address_counts_as_ipv4),
         cmocka_unit_test(test_ipv6_counts_by_network),
         cmocka_unit_test(test_loopback),
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_refuses_what_is_no_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
