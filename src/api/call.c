@@ -46,6 +46,8 @@ void call_free(struct call *c)
 {
     leave(c);
     map_remove(&c->rest->calls, c->id);
+    for (size_t i = 0; i < c->n_numbers; i++)
+        map_remove(&c->rest->calls, c->first_number + i);
     feed_close(c->reader);
     arguments_done(&c->arguments);
     buf_done(&c->body);
@@ -224,6 +226,36 @@ void call_was_operated(struct call *c, const struct effect *e)
     enter(c, CALL_RESUMING, &c->rest->resuming);
 }
 
+conn_id call_numbers(struct call *c, size_t n)
+{
+    struct rest *r = c->rest;
+    assert(c->n_numbers == 0);
+    c->first_number = r->doors->last_id + 1;
+    c->n_numbers = n;
+    r->doors->last_id += n;
+    for (size_t i = 0; i < n; i++)
+        map_put(&r->calls, c->first_number + i, c);
+    return c->first_number;
+}
+
+void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear)
+{
+    if (c->state != CALL_ASKING)
+        enter(c, CALL_ASKING, &c->rest->asking);
+    c->hear = hear;
+    if (e->conn == 0)
+        e->conn = c->id;
+    e->at_us = c->began_us;
+    step(c, e);
+    c->due_ms = c->rest->doors->monotonic_ms + wait_ms;
+}
+
+void call_was_answered(struct call *c, const struct effect *e)
+{
+    if (c->state == CALL_ASKING)
+        c->hear(c, e);
+}
+
 void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c))
 {
     enter(c, CALL_PATIENT, &c->rest->patient);
@@ -241,8 +273,11 @@ void call_wake(struct call *c)
 
 void call_give_up(struct call *c)
 {
-    call_refuse(c, ERR_BUSY, NULL,
-                "The store has not answered in %d s. What was asked for may still happen.",
-                REST_STORE_MS / 1000);
+    if (c->state == CALL_ASKING)
+        call_refuse(c, ERR_BUSY, NULL, "No answer came in time. What was asked for may happen.");
+    else
+        call_refuse(c, ERR_BUSY, NULL,
+                    "The store has not answered in %d s. What was asked for may still happen.",
+                    REST_STORE_MS / 1000);
     call_answer(c);
 }

@@ -4,7 +4,8 @@
  * A handler that looks at core renders its answer at once and ends with call_read: the answer
  * leaves when what was seen is durable. One that changes something ends with call_operate; when
  * that is durable, `resume` renders what came of it and ends with call_read. One that needs no core
- * ends with call_answer. Nothing of the call may be touched after these. */
+ * ends with call_answer. One that speaks for a player or an agent steps its own event with
+ * call_step and hears core's answer. Nothing of the call may be touched after these. */
 #pragma once
 
 #include "api/access.h"
@@ -18,10 +19,21 @@
  *    │                    ▲
  *    ├─call_operate─▶ STORING ──EFFECT_OPERATED──▶ RESUMING ──▶ call_read
  *    ├─call_wait────▶ PATIENT ──ticket or time is over──▶ RESUMING ──▶ call_read
+ *    ├─call_step────▶ ASKING ──core's answers──▶ hear ──▶ call_answer
  *    ├─http_stream──▶ STREAMING
  *    └─call_answer──▶ OVER
  */
-enum call_state { CALL_NEW, CALL_STORING, CALL_PATIENT, CALL_RESUMING, CALL_STREAMING, CALL_OVER };
+enum call_state {
+    CALL_NEW,
+    CALL_STORING,
+    CALL_PATIENT,
+    CALL_ASKING,
+    CALL_RESUMING,
+    CALL_STREAMING,
+    CALL_OVER
+};
+
+typedef void call_hear(struct call *c, const struct effect *e);
 
 struct call {
     conn_id id;
@@ -43,8 +55,13 @@ struct call {
     int64_t asked_wall_ms; /* … when it was first asked for */
     struct str token;      /* … and the token that came of it, in the arguments' arena */
 
-    int64_t due_ms;      /* monotonic: STORING, PATIENT */
-    struct link in_list; /* of storing, patient or resuming */
+    call_hear *hear;      /* ASKING */
+    conn_id first_number; /* … under these, too, core may answer it */
+    size_t n_numbers;
+    void *work; /* … what the handler knows of it, in the arguments' arena */
+
+    int64_t due_ms;      /* monotonic: STORING, PATIENT, ASKING */
+    struct link in_list; /* of storing, patient, asking or resuming */
     int64_t ticket;      /* PATIENT: what it waits for */
     struct chain_link by_ticket;
 
@@ -75,6 +92,16 @@ void call_read(struct call *c);
 void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c));
 void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c));
 
+/* Steps an event. `hear` is called with each answer of core to it (EFFECT_PLACED, EFFECT_HOST_BEAT,
+ * EFFECT_AGENT), which is durable then; it may end the call with call_answer, and must not step
+ * anything. wait_ms from now on the call is given up. May be called again while ASKING. The event's
+ * conn is the call's id unless it is one of call_numbers. */
+void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear);
+
+/* n numbers in a row that are this call's, for events that are answered one by one. Once per call.
+ */
+conn_id call_numbers(struct call *c, size_t n);
+
 /* With JSON that stays as it is until rest_done. */
 void call_answer_shared(struct call *c, struct str body);
 
@@ -100,6 +127,8 @@ void call_free(struct call *c);
 /* What core answered. */
 void call_was_read(struct call *c, int err);
 void call_was_operated(struct call *c, const struct effect *e);
+
+void call_was_answered(struct call *c, const struct effect *e);
 
 /* It has waited long enough for its ticket, or its ticket is over. */
 void call_wake(struct call *c);

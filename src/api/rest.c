@@ -258,6 +258,11 @@ static void hear_note(struct rest *r, const struct effect *e)
         wake_waiting(r, e->ticket);
 }
 
+static bool is_asked_for(enum effect_kind kind)
+{
+    return kind == EFFECT_PLACED || kind == EFFECT_HOST_BEAT || kind == EFFECT_AGENT;
+}
+
 void rest_release(struct rest *r, const struct effect *effects, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -269,6 +274,8 @@ void rest_release(struct rest *r, const struct effect *effects, size_t n)
             call_was_read(c, e->err);
         else if (e->kind == EFFECT_OPERATED && (c = map_get(&r->calls, e->conn)))
             call_was_operated(c, e);
+        else if (is_asked_for(e->kind) && (c = map_get(&r->calls, e->conn)))
+            call_was_answered(c, e);
     }
 }
 
@@ -295,6 +302,11 @@ void rest_tick(struct rest *r)
         if (c->due_ms <= now_ms)
             call_wake(c);
     }
+    LIST_EACH(&r->asking, c, struct call, in_list)
+    {
+        if (c->due_ms <= now_ms)
+            call_give_up(c);
+    }
 }
 
 /* ── life ──────────────────────────────────────────────────────────────────────────────────── */
@@ -310,6 +322,7 @@ void rest_init(struct rest *r, struct doors *doors, struct access *access, struc
                        .started_wall_ms = doors->wall_ms};
     list_init(&r->storing);
     list_init(&r->patient);
+    list_init(&r->asking);
     list_init(&r->resuming);
 }
 

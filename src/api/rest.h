@@ -53,6 +53,7 @@ struct rest {
     struct list storing;  /* calls that wait for the store, the oldest first */
     struct map waiting;   /* ticket -> chain of calls that wait for its end */
     struct list patient;  /* the same calls */
+    struct list asking;   /* calls that wait for what core says to a player or an agent */
     struct list resuming; /* calls that go on at the end of this turn */
 };
 
