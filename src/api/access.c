@@ -289,16 +289,25 @@ static bool claim_date(const struct json *claims, const char *name, int64_t *ret
     return true;
 }
 
+/* Takes the next word off a comma list; false when it is empty. */
+static bool next_word(struct str *list, struct str *ret)
+{
+    if (list->len == 0)
+        return false;
+    const char *comma = memchr(list->at, ',', list->len);
+    size_t len = comma ? (size_t)(comma - list->at) : list->len;
+    size_t taken = comma ? len + 1 : len;
+    *ret = (struct str){list->at, len};
+    *list = (struct str){list->at + taken, list->len - taken};
+    return true;
+}
+
 static uint32_t read_scopes(struct str list)
 {
     uint32_t scopes = 0;
-    while (list.len > 0) {
-        const char *comma = memchr(list.at, ',', list.len);
-        size_t len = comma ? (size_t)(comma - list.at) : list.len;
-        scopes |= access_scope((struct str){list.at, len});
-        size_t taken = comma ? len + 1 : len;
-        list = (struct str){list.at + taken, list.len - taken};
-    }
+    struct str word;
+    while (next_word(&list, &word))
+        scopes |= access_scope(word);
     return scopes & ACCESS_ADMIN ? scopes | ACCESS_READ : scopes;
 }
 
@@ -332,32 +341,45 @@ static int check_claims(const struct access *a, const struct json *claims, int64
     return 0;
 }
 
-static int check_text(const struct access *a, char *text, int64_t wall_ms, struct access_grant *ret,
-                      char *why)
+/* The claims of a token whose signature is right, or NULL with why. */
+static struct json *open_claims(const struct access *a, struct str token,
+                                enum access_algorithm *ret_algorithm, char *why)
 {
     char ignored[JSON_WHY_MAX];
+    enum access_algorithm algorithm = named_algorithm(token);
+    if (algorithm == ACCESS_ALGORITHMS) {
+        refuse(why, "it is no JWT signed with HS256, RS256 or ES256");
+        return NULL;
+    }
+    char *copy = xmalloc(token.len + 1); /* libjwt wants a NUL */
+    (void)str_copy(copy, token.len + 1, token);
+    char *text = open_token(a, copy, algorithm);
+    free(copy);
+    if (!text) {
+        refuse(why, "no key we know has signed it");
+        return NULL;
+    }
     struct json *claims = json_parse(str_of(text), ignored);
-    int err = claims && json_kind(claims) == JSON_KIND_OBJECT
-                  ? check_claims(a, claims, wall_ms, ret, why)
-                  : refuse(why, "its claims are no JSON object");
-    json_free(claims);
     free(text);
-    return err;
+    if (claims && json_kind(claims) == JSON_KIND_OBJECT) {
+        *ret_algorithm = algorithm;
+        return claims;
+    }
+    json_free(claims);
+    refuse(why, "its claims are no JSON object");
+    return NULL;
 }
 
 static int verify(const struct access *a, struct str token, int64_t wall_ms,
                   struct access_grant *ret, char *why)
 {
-    enum access_algorithm algorithm = named_algorithm(token);
-    if (algorithm == ACCESS_ALGORITHMS)
-        return refuse(why, "it is no JWT signed with HS256, RS256 or ES256");
-    char *copy = xmalloc(token.len + 1); /* libjwt wants a NUL */
-    (void)str_copy(copy, token.len + 1, token);
-    char *claims = open_token(a, copy, algorithm);
-    free(copy);
+    enum access_algorithm ignored;
+    struct json *claims = open_claims(a, token, &ignored, why);
     if (!claims)
-        return refuse(why, "no key we know has signed it");
-    return check_text(a, claims, wall_ms, ret, why);
+        return ERR_BAD_ACCESS_TOKEN;
+    int err = check_claims(a, claims, wall_ms, ret, why);
+    json_free(claims);
+    return err;
 }
 
 /* ── remembering ───────────────────────────────────────────────────────────────────────────── */
@@ -417,18 +439,16 @@ int access_check(struct access *a, struct str token, int64_t wall_ms, struct acc
 
 /* ── issuing ───────────────────────────────────────────────────────────────────────────────── */
 
-void access_issue(const struct access *a, const char *account, uint32_t scopes,
+/* words ends with a NUL. */
+static void issue(const struct access *a, const char *account, const char *words,
                   int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out)
 {
     jwt_t *jwt = NULL;
-    struct buf list = {0};
-    access_scopes_print(scopes, &list);
-    buf_append(&list, "", 1);
     /* libjwt fails for want of memory only. */
     if (jwt_new(&jwt) != 0 ||
         jwt_set_alg(jwt, JWT_ALG_HS256, a->own_key, (int)sizeof(a->own_key)) != 0 ||
         jwt_add_grant(jwt, "acc", account) != 0 || jwt_add_grant(jwt, "gms", a->gamespace) != 0 ||
-        jwt_add_grant(jwt, "sco", (const char *)list.data) != 0 ||
+        jwt_add_grant(jwt, "sco", words) != 0 ||
         jwt_add_grant_int(jwt, "iat", (long)(issued_wall_ms / 1000)) != 0 ||
         jwt_add_grant_int(jwt, "exp", (long)(expires_wall_ms / 1000)) != 0)
         abort();
@@ -438,5 +458,118 @@ void access_issue(const struct access *a, const char *account, uint32_t scopes,
     buf_append(out, token, strlen(token));
     free(token);
     jwt_free(jwt);
+}
+
+void access_issue(const struct access *a, const char *account, uint32_t scopes,
+                  int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out)
+{
+    struct buf list = {0};
+    access_scopes_print(scopes, &list);
+    buf_append(&list, "", 1);
+    issue(a, account, (const char *)list.data, issued_wall_ms, expires_wall_ms, out);
     buf_done(&list);
+}
+
+/* ── extending ─────────────────────────────────────────────────────────────────────────────── */
+
+/* A token taken apart for its extension. */
+struct opened {
+    struct json *claims;
+    enum access_algorithm algorithm;
+    struct access_grant grant;
+    struct str words; /* of its claim sco; in claims */
+    int64_t issued_wall_ms;
+};
+
+static int open_checked(const struct access *a, struct str token, int64_t wall_ms,
+                        struct opened *ret, char *why)
+{
+    if (token.len > ACCESS_TOKEN_MAX)
+        return refuse(why, "it is too long");
+    ret->claims = open_claims(a, token, &ret->algorithm, why);
+    if (!ret->claims)
+        return ERR_BAD_ACCESS_TOKEN;
+    int err = check_claims(a, ret->claims, wall_ms, &ret->grant, why);
+    if (err != 0)
+        return err;
+    ret->words = json_get_text(json_member(ret->claims, "sco"));
+    return claim_date(ret->claims, "iat", &ret->issued_wall_ms)
+               ? 0
+               : refuse(why, "its claim iat is no date");
+}
+
+static bool names(struct str list, struct str word)
+{
+    struct str other;
+    while (next_word(&list, &other)) {
+        if (str_eq(word, other))
+            return true;
+    }
+    return false;
+}
+
+/* Appends those words of `list` that `asked` names (all for "*") and that are not there yet. */
+static void join_words(struct buf *out, struct str list, struct str asked)
+{
+    struct str word;
+    bool all = str_eq(asked, STR("*"));
+    while (next_word(&list, &word)) {
+        struct str have = {(const char *)out->data, out->len};
+        if (word.len == 0 || !(all || names(asked, word)) || names(have, word))
+            continue;
+        if (out->len > 0)
+            buf_append(out, ",", 1);
+        buf_append(out, word.at, word.len);
+    }
+}
+
+int access_words(const struct access *a, struct str token, struct buf *out,
+                 char why[ACCESS_WHY_MAX])
+{
+    enum access_algorithm ignored;
+    struct buf words = {0};
+    struct json *claims = open_claims(a, token, &ignored, why);
+    if (!claims)
+        return ERR_BAD_ACCESS_TOKEN;
+    const struct json *list = json_member(claims, "sco");
+    if (list)
+        join_words(&words, json_get_text(list), STR("*"));
+    buf_append(out, words.data, words.len);
+    buf_done(&words);
+    json_free(claims);
+    return 0;
+}
+
+static void issue_extended(const struct access *a, const struct opened *own,
+                           const struct opened *by, struct str asked, struct buf *out)
+{
+    struct buf words = {0};
+    int64_t issued_ms = own->issued_wall_ms, expires_ms = own->grant.expires_wall_ms;
+    if (by->issued_wall_ms > issued_ms)
+        issued_ms = by->issued_wall_ms;
+    if (by->grant.expires_wall_ms < expires_ms)
+        expires_ms = by->grant.expires_wall_ms;
+    join_words(&words, own->words, STR("*"));
+    join_words(&words, by->words, asked);
+    buf_append(&words, "", 1);
+    issue(a, own->grant.account, (const char *)words.data, issued_ms, expires_ms, out);
+    buf_done(&words);
+}
+
+int access_extend(const struct access *a, struct str token, struct str by, struct str asked,
+                  int64_t wall_ms, struct buf *out, char why[ACCESS_WHY_MAX])
+{
+    struct opened own = {0}, other = {0};
+    int err = open_checked(a, token, wall_ms, &own, why);
+    if (err == 0)
+        err = open_checked(a, by, wall_ms, &other, why);
+    if (err == 0 && (own.algorithm != ACCESS_HS256 || other.algorithm != ACCESS_HS256)) {
+        snprintf(why, ACCESS_WHY_MAX, "it was issued elsewhere, and only its issuer can extend it");
+        err = ERR_NO_SIGNING_KEY;
+    }
+    if (err == 0)
+        issue_extended(a, &own, &other, asked, out);
+    json_free(own.claims);
+    json_free(other.claims);
+    return err;
 }

@@ -89,6 +89,19 @@ int access_check(struct access *a, struct str token, int64_t wall_ms, struct acc
 void access_issue(const struct access *a, const char *account, uint32_t scopes,
                   int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out);
 
+/* Appends the words of a token's scopes, also of those that mean nothing here, with commas between
+ * them. Only its signature must be right: it may have expired since its owner was let in. 0, or
+ * ERR_BAD_ACCESS_TOKEN as access_check. */
+int access_words(const struct access *a, struct str token, struct buf *out,
+                 char why[ACCESS_WHY_MAX]);
+
+/* Appends a token like `token` that has more scopes: beside its own those of the token `by` that
+ * `asked` names, a comma list, or "*" for all of them. It is valid while both are. The same
+ * arguments give the same token. 0, or ERR_BAD_ACCESS_TOKEN as access_check, or ERR_NO_SIGNING_KEY
+ * when one of the two was issued elsewhere: whoever trusts that issuer would not trust us. */
+int access_extend(const struct access *a, struct str token, struct str by, struct str asked,
+                  int64_t wall_ms, struct buf *out, char why[ACCESS_WHY_MAX]);
+
 /* The bit of a scope's word, or 0. */
 uint32_t access_scope(struct str word);
 

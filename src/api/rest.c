@@ -337,6 +337,7 @@ int rest_start(struct rest *r, const struct rest_config *config, const char **re
         .suspend_ms = SUSPEND_MS,
     };
     struct http_ops ops = {.request = on_request, .done = on_done, .user = r};
+    seal_init(&r->seal, config->secret);
     r->metrics_open = config->metrics_open;
     r->config_digest = config->config_digest ? config->config_digest : "";
     struct http_place place = {config->ip, config->port, config->tls};

@@ -7,6 +7,7 @@
 #include "api/access.h"
 #include "api/door.h"
 #include "api/metrics.h"
+#include "api/seal.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "net/http.h"
@@ -34,6 +35,7 @@ struct rest_config {
     struct tls *tls;           /* NULL = plain; borrowed until rest_done */
     bool metrics_open;         /* GET /metrics needs no token */
     const char *config_digest; /* borrowed; may be rewritten by its owner */
+    const uint8_t *secret;     /* CORE_SECRET_SIZE bytes; not needed after rest_start */
 };
 
 struct rest {
@@ -42,6 +44,7 @@ struct rest {
     struct metrics *metrics;
     struct feed *feed;
     struct http_server *http;
+    struct seal seal; /* of players' access tokens */
     bool metrics_open;
     const char *config_digest;
     int64_t started_wall_ms;

@@ -290,6 +290,7 @@ static int open_http(struct service *s, const struct service_config *config, siz
     struct rest_config http = config->http;
     http.connections = connections;
     http.config_digest = config->config_digest;
+    http.secret = config->secret;
     s->access = access_new(config->secret);
     access_configure(s->access, config->gamespace, config->keys, config->n_keys);
     rest_init(&s->rest, &s->doors, s->access, s->metrics, s->feed);
