@@ -53,6 +53,11 @@ struct http_ops {
     void (*done)(void *user, struct http_request *r);
 
     void *user;
+
+    /* Whether the request with this head brings an upload: then `request` is called before its
+     * body is there, and must at once either answer, which refuses it, or call http_receive. NULL =
+     * none does. Nothing but the head may be asked for. */
+    bool (*is_upload)(void *user, const struct http_request *r);
 };
 
 /* Where it listens. */
@@ -127,6 +132,14 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
  * as long as the server lives. */
 void http_answer_shared(struct http_request *r, int status, const char *content_type,
                         struct str body, const struct http_field *fields);
+
+/* Takes the body of an upload, of any length, piece by piece. After a piece the next one comes only
+ * when http_more has been called, which may be at once; after the last (empty, with `last`) an
+ * answer must follow within answer_ms. An answer that is given earlier ends the upload: the rest is
+ * read if it is short, otherwise the connection is closed. */
+typedef void http_sink(void *user, struct http_request *r, struct str piece, bool last);
+void http_receive(struct http_request *r, http_sink *sink, int64_t answer_ms);
+void http_more(struct http_request *r);
 
 /* Answers 200 with a body without end. pull appends what there is to send (at most about max bytes)
  * and is called again when the client has taken it; when it appends nothing the stream sleeps until

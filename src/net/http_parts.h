@@ -73,10 +73,11 @@ struct http_conn {
  * is suspended too.
  *
  *   HEAD ──▶ BODY ──▶ ASKED ──http_answer──▶ ANSWERED ──▶ over
+ *     └────▶ ASKED ──http_receive──▶ UPLOAD ──last piece──▶ ASKED
  *     from anywhere:    └─────http_stream──▶ STREAM ────▶ over
  *     the client is gone ──▶ over
  */
-enum http_phase { HTTP_HEAD, HTTP_BODY, HTTP_ASKED, HTTP_ANSWERED, HTTP_STREAM };
+enum http_phase { HTTP_HEAD, HTTP_BODY, HTTP_UPLOAD, HTTP_ASKED, HTTP_ANSWERED, HTTP_STREAM };
 
 struct http_request {
     struct http_server *server;
@@ -94,6 +95,10 @@ struct http_request {
     struct uri uri;
     struct buf body;
     size_t body_seen; /* more than body.len when it was too large */
+
+    http_sink *sink; /* of an upload */
+    int64_t answer_ms;
+    bool full; /* the last piece is still being looked at */
 
     struct MHD_Response *response; /* until it is queued */
     unsigned status;

@@ -4,6 +4,7 @@
 #include "net/http_parts.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -180,7 +181,7 @@ static void respond(struct http_request *r, int status, struct MHD_Response *res
 void http_answer(struct http_request *r, int status, const char *content_type, struct buf *body,
                  const struct http_field *fields)
 {
-    if (r->phase != HTTP_ASKED) {
+    if (r->phase != HTTP_ASKED && r->phase != HTTP_UPLOAD) {
         buf_done(body); /* we have answered already: it took too long */
         return;
     }
@@ -258,6 +259,53 @@ void request_call_next(struct http_server *s)
     }
 }
 
+/* ── uploads ───────────────────────────────────────────────────────────────────────────────── */
+
+void http_receive(struct http_request *r, http_sink *sink, int64_t answer_ms)
+{
+    if (r->phase != HTTP_ASKED || r->sink)
+        return;
+    r->phase = HTTP_UPLOAD;
+    r->sink = sink;
+    r->answer_ms = answer_ms;
+    conn_set_deadline(r->conn, r->server->limits.idle_ms);
+}
+
+void http_more(struct http_request *r)
+{
+    if (r->phase != HTTP_UPLOAD)
+        return;
+    r->full = false;
+    conn_set_deadline(r->conn, r->server->limits.idle_ms);
+    request_resume(r);
+}
+
+/* With its head alone. A refusal leaves before the body is read, and the connection ends with it.
+ */
+static enum MHD_Result begin_upload(struct http_request *r)
+{
+    hand_over(r);
+    assert(r->sink || r->response);
+    return r->response ? queue_response(r) : MHD_YES;
+}
+
+static enum MHD_Result take_piece(struct http_request *r, const char *data, size_t n)
+{
+    r->full = true;
+    conn_set_deadline(r->conn, r->answer_ms); /* for whoever takes it */
+    r->sink(r->server->ops.user, r, (struct str){data, n}, false);
+    if (r->full && r->phase == HTTP_UPLOAD)
+        suspend(r);
+    return MHD_YES;
+}
+
+static void end_upload(struct http_request *r)
+{
+    r->phase = HTTP_ASKED;
+    conn_set_deadline(r->conn, r->answer_ms);
+    r->sink(r->server->ops.user, r, (struct str){0}, true);
+}
+
 /* In the first call, after which libmicrohttpd reads no body; and there is no next request, since
  * it is not known where this one ends. */
 static enum MHD_Result refuse_head(struct http_request *r)
@@ -288,6 +336,8 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
         conn_set_deadline(r->conn, s->limits.idle_ms);
         if (r->unsound || !is_framed_once(r))
             return refuse_head(r);
+        if (s->ops.is_upload && s->ops.is_upload(s->ops.user, r))
+            return begin_upload(r);
         if (!is_hopeless(r))
             return MHD_YES;
         r->too_large = true;
@@ -295,8 +345,12 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     if (*upload_size > 0) {
         size_t n = *upload_size;
         *upload_size = 0;
+        if (r->phase == HTTP_UPLOAD)
+            return take_piece(r, upload, n);
         return take_body(r, upload, n) ? MHD_YES : MHD_NO;
     }
+    if (r->phase == HTTP_UPLOAD)
+        end_upload(r);
     if (r->phase == HTTP_BODY && must_wait(r))
         list_append(&s->in_line, &r->in_line);
     else if (r->phase == HTTP_BODY)

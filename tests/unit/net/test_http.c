@@ -176,7 +176,7 @@ static uint16_t port_of(const struct http_server *s)
 static void world_start(struct world *w, const char *ip)
 {
     http_server_stop(w->server);
-    const struct http_ops ops = {on_request, on_done, w};
+    const struct http_ops ops = {.request = on_request, .done = on_done, .user = w};
     const char *why = NULL;
     const struct http_place place = {ip, 0, w->tls};
     assert_int_equal(http_server_start(&w->loop, &place, &w->limits, &ops, &w->server, &why), 0);
@@ -1140,7 +1140,7 @@ static void stopping_ends_every_request(void **state)
 static void an_address_that_cannot_be_had_is_told(void **state)
 {
     struct world *w = *state;
-    const struct http_ops ops = {on_request, on_done, w};
+    const struct http_ops ops = {.request = on_request, .done = on_done, .user = w};
     struct http_server *s = NULL;
     const char *why = NULL;
     const struct http_place taken = {"127.0.0.1", w->port, NULL};
