@@ -440,8 +440,8 @@ int access_check(struct access *a, struct str token, int64_t wall_ms, struct acc
 /* ── issuing ───────────────────────────────────────────────────────────────────────────────── */
 
 /* words ends with a NUL. */
-static void issue(const struct access *a, const char *account, const char *words,
-                  int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out)
+void access_issue_words(const struct access *a, const char *account, const char *words,
+                        int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out)
 {
     jwt_t *jwt = NULL;
     /* libjwt fails for want of memory only. */
@@ -466,7 +466,7 @@ void access_issue(const struct access *a, const char *account, uint32_t scopes,
     struct buf list = {0};
     access_scopes_print(scopes, &list);
     buf_append(&list, "", 1);
-    issue(a, account, (const char *)list.data, issued_wall_ms, expires_wall_ms, out);
+    access_issue_words(a, account, (const char *)list.data, issued_wall_ms, expires_wall_ms, out);
     buf_done(&list);
 }
 
@@ -552,7 +552,7 @@ static void issue_extended(const struct access *a, const struct opened *own,
     join_words(&words, own->words, STR("*"));
     join_words(&words, by->words, asked);
     buf_append(&words, "", 1);
-    issue(a, own->grant.account, (const char *)words.data, issued_ms, expires_ms, out);
+    access_issue_words(a, own->grant.account, (const char *)words.data, issued_ms, expires_ms, out);
     buf_done(&words);
 }
 

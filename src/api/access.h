@@ -89,6 +89,10 @@ int access_check(struct access *a, struct str token, int64_t wall_ms, struct acc
 void access_issue(const struct access *a, const char *account, uint32_t scopes,
                   int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out);
 
+/* The same with scopes as a comma list, also of those that mean nothing here. */
+void access_issue_words(const struct access *a, const char *account, const char *words,
+                        int64_t issued_wall_ms, int64_t expires_wall_ms, struct buf *out);
+
 /* Appends the words of a token's scopes, also of those that mean nothing here, with commas between
  * them. Only its signature must be right: it may have expired since its owner was let in. 0, or
  * ERR_BAD_ACCESS_TOKEN as access_check. */
