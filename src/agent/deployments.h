@@ -1,0 +1,38 @@
+/* Deployments on this host: one read-only folder for each, named by the archive's SHA-256, pulled
+ * from the control plane when it is first needed and never half there. Owned by the agent; used on
+ * the loop's thread. */
+#pragma once
+
+#include "store/archive.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct deployments;
+struct http_client;
+struct loop;
+
+enum { DEPLOYMENTS_MAX = 256 };
+
+/* folder is the agent's data folder; what it has unpacked before is found. 0, or ERR_IO with a
+ * sentence. client is borrowed. */
+int deployments_open(struct loop *loop, struct http_client *client, const char *folder,
+                     struct deployments **ret, char why[ARCHIVE_WHY_MAX]);
+
+/* Nobody is told of what is under way any more. NULL is fine. */
+void deployments_close(struct deployments *d);
+
+/* folder is its path, or NULL: then why is a sentence. */
+typedef void deployments_done(void *user, const char *folder, const char *why);
+
+/* Makes sure that it is there, from `url` (of the control plane, without a path) when it is not.
+ * done is called from the loop, never at once; several may wait for the same. */
+void deployments_get(struct deployments *d, const char *url, const uint8_t digest[ARCHIVE_DIGEST],
+                     deployments_done *done, void *user);
+
+/* Forgets whoever asked with that user; done is not called for him. */
+void deployments_drop(struct deployments *d, const void *user);
+
+/* Those that are there. */
+size_t deployments_count(const struct deployments *d);
+const uint8_t *deployments_at(const struct deployments *d, size_t i);
