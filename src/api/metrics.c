@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "store/pipeline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,7 +198,7 @@ void metrics_round_trip(struct metrics *m, conn_id conn, int64_t us)
     observe(&series_of(m, (int32_t)peer.fleet_id, peer.region)->round_trip, us);
 }
 
-/* ── store, HTTP, loop ─────────────────────────────────────────────────────────────────────── */
+/* ── store and HTTP ────────────────────────────────────────────────────────────────────────── */
 
 void metrics_submitted(struct metrics *m, const struct store_batch *batch)
 {
@@ -262,6 +263,38 @@ void metrics_http(struct metrics *m, const char *operation, int status, int64_t 
     status_of(o, status)->n++;
     observe(&o->durations, us);
 }
+
+/* ── agents ────────────────────────────────────────────────────────────────────────────────── */
+
+static struct agent_figures *agent_calls_of(struct metrics *m, const char *what)
+{
+    size_t i = 0;
+    while (i < m->n_agent_calls && strcmp(m->agent_calls[i].what, what) != 0)
+        i++;
+    assert(i < METRICS_AGENT_CALLS_MAX);
+    if (i == m->n_agent_calls)
+        m->agent_calls[m->n_agent_calls++].what = what;
+    return &m->agent_calls[i];
+}
+
+void metrics_agent_call(struct metrics *m, const char *what, int status, int64_t us)
+{
+    struct agent_figures *f = agent_calls_of(m, what);
+    enum agent_result result = AGENT_CALL_REFUSED;
+    if (status == 0)
+        result = AGENT_CALL_UNANSWERED;
+    else if (status >= 200 && status < 300)
+        result = AGENT_CALL_DONE;
+    f->results[result]++;
+    observe(&f->durations, us);
+}
+
+void metrics_agent_events(struct metrics *m, size_t n)
+{
+    histogram_add(&m->event_batches, &histogram_counts, (int64_t)n);
+}
+
+/* ── the loop ──────────────────────────────────────────────────────────────────────────────── */
 
 void metrics_turn(struct metrics *m, int64_t us, int64_t now_us)
 {

@@ -52,6 +52,14 @@ void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us
  * METRICS_STATUSES_MAX statuses each; more are counted as "other". */
 void metrics_http(struct metrics *m, const char *operation, int status, int64_t us);
 
+/* An agent was asked for something, which took so long. what: a static text, one of at most
+ * METRICS_AGENT_CALLS_MAX; status 0 = nobody answered. */
+enum { METRICS_AGENT_CALLS_MAX = 8 };
+void metrics_agent_call(struct metrics *m, const char *what, int status, int64_t us);
+
+/* An agent sent so many events at once. */
+void metrics_agent_events(struct metrics *m, size_t n);
+
 /* The loop worked for so long between two waits; the last of them begins now. */
 void metrics_turn(struct metrics *m, int64_t us, int64_t now_us);
 

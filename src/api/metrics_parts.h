@@ -68,6 +68,20 @@ struct http_operation {
     size_t n_statuses;
 };
 
+/* Requests to agents of one kind. */
+enum agent_result {
+    AGENT_CALL_DONE,
+    AGENT_CALL_REFUSED,
+    AGENT_CALL_UNANSWERED,
+    AGENT_CALL_RESULTS
+};
+
+struct agent_figures {
+    const char *what;
+    uint64_t results[AGENT_CALL_RESULTS];
+    struct histogram durations;
+};
+
 /* The longest turn of the loop in each of the last six stretches of ten seconds. */
 enum { LONGEST_SLOTS = 6, LONGEST_SLOT_US = 10000000 };
 struct longest {
@@ -98,6 +112,10 @@ struct metrics {
     struct map by_operation; /* address of the name -> struct http_operation */
     struct http_operation *operations[METRICS_OPERATIONS_MAX];
     size_t n_operations;
+
+    struct agent_figures agent_calls[METRICS_AGENT_CALLS_MAX];
+    size_t n_agent_calls;
+    struct histogram event_batches; /* of agents */
 
     struct histogram turns;
     struct longest longest[LONGEST_SLOTS];

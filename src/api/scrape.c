@@ -489,6 +489,31 @@ static void write_http_durations(struct scrape *s, const char *name, const struc
     }
 }
 
+/* ── agents ────────────────────────────────────────────────────────────────────────────────── */
+
+static void write_agent_calls(struct scrape *s, const char *name, const struct how *how)
+{
+    static const char *const results[AGENT_CALL_RESULTS] = {"done", "refused", "unanswered"};
+    (void)how;
+    for (size_t i = 0; i < s->m->n_agent_calls; i++) {
+        for (int r = 0; r < AGENT_CALL_RESULTS; r++) {
+            struct labels l = {.len = 0};
+            labels_add(&l, "call", s->m->agent_calls[i].what);
+            labels_add(&l, "result", results[r]);
+            exposition_sample(s->out, name, &l, (int64_t)s->m->agent_calls[i].results[r]);
+        }
+    }
+}
+
+static void write_agent_durations(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->m->n_agent_calls; i++) {
+        struct labels l = {.len = 0};
+        labels_add(&l, "call", s->m->agent_calls[i].what);
+        exposition_histogram(s->out, name, &l, &s->m->agent_calls[i].durations, how->scale);
+    }
+}
+
 /* ── process ───────────────────────────────────────────────────────────────────────────────── */
 
 static void write_longest(struct scrape *s, const char *name, const struct how *how)
@@ -627,6 +652,10 @@ static const struct how hows[METRICS] = {
     [METRIC_CONFIG_RELOADS] = SUM(NOTE_CONFIGURED),
     [METRIC_STOPS] = SUM(NOTE_STOPPED),
     [METRIC_STOPPED_SECONDS] = OWN(write_own_ms, stopped_ms, NULL),
+
+    [METRIC_AGENT_CALLS] = PLAIN(write_agent_calls),
+    [METRIC_AGENT_CALL_DURATION] = {write_agent_durations, 0, &histogram_durations},
+    [METRIC_AGENT_EVENT_BATCH] = OWN(write_histogram, event_batches, &histogram_counts),
 
     [METRIC_COMMIT_DURATION] = OWN(write_histogram, commits, &histogram_durations),
     [METRIC_BATCH_BYTES] = OWN(write_histogram, batch_bytes, &histogram_bytes),
