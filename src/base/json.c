@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -147,6 +148,19 @@ void json_none(struct json_writer *w)
 {
     begin(w);
     buf_append(w->out, "null", 4);
+}
+
+void json_raw(struct json_writer *w, struct str text)
+{
+    begin(w);
+    buf_append(w->out, text.at, text.len);
+}
+
+void json_key_any(struct json_writer *w, struct str key)
+{
+    json_text(w, key);
+    buf_append(w->out, ":", 1);
+    w->comma = false;
 }
 
 void json_id(struct json_writer *w, int64_t id)
@@ -297,6 +311,11 @@ struct json *json_parse(struct str text, char why[JSON_WHY_MAX])
     return (struct json *)v;
 }
 
+struct json *json_keep(const struct json *v)
+{
+    return (struct json *)json_incref((json_t *)v);
+}
+
 void json_free(struct json *root)
 {
     json_decref((json_t *)root);
@@ -370,4 +389,99 @@ bool json_next(const struct json *object, void **at, const char **ret_key,
     *ret_key = json_object_iter_key(*at);
     *ret_value = ours(json_object_iter_value(*at));
     return true;
+}
+
+size_t json_members(const struct json *object)
+{
+    return json_object_size(theirs(object));
+}
+
+/* ── writing what was read ─────────────────────────────────────────────────────────────────── */
+
+/* 15 digits are enough for what people write, 17 for every double. A point or an exponent says that
+ * it is no integer. */
+static void write_real(struct json_writer *w, double v)
+{
+    char text[40];
+    int n = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        n = snprintf(text, sizeof(text), "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    begin(w);
+    buf_append(w->out, text, (size_t)n);
+    if (!strpbrk(text, ".e"))
+        buf_append(w->out, ".0", 2);
+}
+
+struct member {
+    const char *key;
+    const struct json *value;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(((const struct member *)a)->key, ((const struct member *)b)->key);
+}
+
+/* Adds the members of object that `hidden` (or NULL) has not; returns how many there are then. */
+static size_t collect(struct member *members, size_t n, const struct json *object,
+                      const struct json *hidden)
+{
+    for (void *at = NULL; json_next(object, &at, &members[n].key, &members[n].value);)
+        n += !hidden || !json_member(hidden, members[n].key);
+    return n;
+}
+
+/* over may be NULL. */
+static void write_members(struct json_writer *w, const struct json *base, const struct json *over)
+{
+    struct member *members = xcalloc(1 + json_members(base) + json_members(over), sizeof(*members));
+    size_t n = collect(members, 0, base, over);
+    n = collect(members, n, over, NULL);
+    qsort(members, n, sizeof(*members), compare_keys);
+    json_open_object(w);
+    for (size_t i = 0; i < n; i++) {
+        json_key_any(w, str_of(members[i].key));
+        json_any(w, members[i].value);
+    }
+    json_close_object(w);
+    free(members);
+}
+
+/* As deep as JSON_DEPTH_MAX, because that is how deep the reader goes. */
+void json_any(struct json_writer *w, const struct json *v)
+{
+    switch (json_kind(v)) {
+    case JSON_KIND_NULL:
+        json_none(w);
+        break;
+    case JSON_KIND_BOOL:
+        json_bool(w, json_get_bool(v));
+        break;
+    case JSON_KIND_INT:
+        json_int(w, json_get_int(v));
+        break;
+    case JSON_KIND_REAL:
+        write_real(w, json_get_number(v));
+        break;
+    case JSON_KIND_TEXT:
+        json_text(w, json_get_text(v));
+        break;
+    case JSON_KIND_ARRAY:
+        json_open_array(w);
+        for (size_t i = 0; i < json_length(v); i++)
+            json_any(w, json_item(v, i));
+        json_close_array(w);
+        break;
+    case JSON_KIND_OBJECT:
+        write_members(w, v, NULL);
+        break;
+    }
+}
+
+void json_any_over(struct json_writer *w, const struct json *base, const struct json *over)
+{
+    write_members(w, base, over);
 }

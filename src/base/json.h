@@ -7,6 +7,9 @@
  * The reader is jansson's, with limits of ours around it: size, depth, no duplicate keys, no NUL in
  * text. Values are borrowed from the document that json_free ends.
  *
+ * What was read can be written again in its one form (json_any), so that equal values are equal
+ * bytes.
+ *
  * No function may be called as one of jansson's: the program's would be taken for it, by jansson
  * itself and by libjwt. So there is no json_null here. */
 #pragma once
@@ -35,6 +38,12 @@ void json_int(struct json_writer *w, int64_t v);
 void json_number(struct json_writer *w, double v, int decimals); /* NaN and infinity become null */
 void json_bool(struct json_writer *w, bool v);
 void json_none(struct json_writer *w); /* null */
+
+/* A value that is JSON already, as it is. */
+void json_raw(struct json_writer *w, struct str text);
+
+/* A key that may be anything, escaped like text. */
+void json_key_any(struct json_writer *w, struct str key);
 
 /* An id: a decimal number as text, because 64 bits do not survive every client. */
 void json_id(struct json_writer *w, int64_t id);
@@ -68,7 +77,10 @@ enum { JSON_WHY_MAX = 160 };
 
 /* NULL with why (a clause: "line 1, column 7: …") when text is no JSON value or breaks a limit. */
 struct json *json_parse(struct str text, char why[JSON_WHY_MAX]);
-void json_free(struct json *root); /* NULL is fine; only for what json_parse returned */
+
+/* A value that outlives the document it is borrowed from. */
+struct json *json_keep(const struct json *v);
+void json_free(struct json *root); /* what json_parse or json_keep returned; NULL is fine */
 
 enum json_kind json_kind(const struct json *v);
 struct str json_get_text(const struct json *v); /* empty when it is none */
@@ -82,3 +94,13 @@ const struct json *json_item(const struct json *array, size_t i);
 /* Walks an object: start with *at = NULL; false at the end. */
 bool json_next(const struct json *object, void **at, const char **ret_key,
                const struct json **ret_value);
+
+/* How many members an object has; 0 when it is none. */
+size_t json_members(const struct json *object);
+
+/* Writes a value that was read: members sorted by the bytes of their keys, no spaces, numbers as
+ * short as they can be and still be read as the same. */
+void json_any(struct json_writer *w, const struct json *v);
+
+/* The same of two objects as one: where both have a member, that of `over` counts. */
+void json_any_over(struct json_writer *w, const struct json *base, const struct json *over);

@@ -332,9 +332,54 @@ static void what_was_written_reads_the_same(void **state)
     }
 }
 
+static void writes_again(const char *given, const char *expected)
+{
+    char why[JSON_WHY_MAX];
+    struct json *v = json_parse(str_of(given), why);
+    assert_non_null(v);
+    WRITES(expected, json_any(w, v));
+    json_free(v);
+}
+
+static void what_was_read_has_one_form(void **state)
+{
+    (void)state;
+    writes_again(" [ ] ", "[]");
+    writes_again("{\"b\":[1,{\"d\":null,\"c\":false}],\"a\\n\":\"\\u00e5\\u0007\"}",
+                 "{\"a\\n\":\"\xC3\xA5\\u0007\",\"b\":[1,{\"c\":false,\"d\":null}]}");
+    writes_again("[0.1,5.0,-0.0,1e21,0.1e-9,123456789012345678.0]",
+                 "[0.1,5.0,-0.0,1e+21,1e-10,1.2345678901234568e+17]");
+    char why[JSON_WHY_MAX];
+    struct json *base = json_parse(STR("{\"z\":1,\"b\":2}"), why);
+    struct json *over = json_parse(STR("{\"b\":{\"x\":1},\"a\":3}"), why);
+    assert_int_equal(json_members(base), 2);
+    WRITES("{\"a\":3,\"b\":{\"x\":1},\"z\":1}", json_any_over(w, base, over));
+    WRITES("[{\"b\":2,\"z\":1},7]", {
+        json_open_array(w);
+        json_any(w, base);
+        json_int(w, 7);
+        json_close_array(w);
+    });
+    json_free(base);
+    json_free(over);
+}
+
+static void what_is_kept_outlives_its_document(void **state)
+{
+    (void)state;
+    char why[JSON_WHY_MAX];
+    struct json *document = json_parse(STR("{\"a\":{\"b\":[1,2]}}"), why);
+    struct json *kept = json_keep(json_member(document, "a"));
+    json_free(document);
+    WRITES("{\"b\":[1,2]}", json_any(w, kept));
+    json_free(kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_read_has_one_form),
+        cmocka_unit_test(what_is_kept_outlives_its_document),
         cmocka_unit_test(commas_stand_between_and_nowhere_else),
         cmocka_unit_test(text_is_escaped),
         cmocka_unit_test(bytes_that_are_no_text_are_replaced),
