@@ -5,11 +5,12 @@
  *   {"level": {"@func": ">=", "@value": 5}}    = != > < >= <=
  *   {"level": {"@func": "between", "@a": 1, "@b": 9}}     both ends belong to it
  *   {"mode": {"@func": "in", "@values": ["a", "b"]}}
- *   {"rules.friendly_fire": false}         reaches into objects
+ *   {"rules.friendly_fire": false}         reaches into objects, where no key is called so
  *
  * A key that the settings do not have never matches, also not with !=. Order is of numbers with
- * numbers and texts with texts; any other pair never matches. A filter is owned by whoever parsed
- * it. Pure functions. */
+ * numbers and texts (by their bytes) with texts; any other pair never matches. A filter compares
+ * with plain values: texts, numbers, true, false and null. It is owned by whoever parsed it. Pure
+ * functions. */
 #pragma once
 
 #include "base/json.h"

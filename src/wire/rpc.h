@@ -43,11 +43,12 @@ struct rpc_message {
 };
 
 /* Never fails: what cannot be understood is RPC_MALFORMED. Params given as an array are invalid
- * params; a batch (an array of calls) is an invalid request. */
+ * params, null are none; a batch (an array of calls) is an invalid request. An answer may have both
+ * a result and an error when one of them is null, as some write it. */
 void rpc_decode(struct str bytes, struct rpc_message *ret);
 void rpc_done(struct rpc_message *m);
 
-/* Each appends one whole message. params and result are JSON text. */
+/* Each appends one whole message. params and result are JSON text; empty params are left out. */
 void rpc_call(struct buf *out, const char *method, struct str params, int64_t id);
 void rpc_notify(struct buf *out, const char *method, struct str params);
 void rpc_result(struct buf *out, const char *id, struct str result);
