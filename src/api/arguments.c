@@ -96,6 +96,16 @@ static int refuse_value(struct arguments *a, const struct field *f, struct str g
                                 "%s is a list of %" PRId64 " to %" PRId64 " texts, as JSON or with "
                                 "commas between them, not %s.",
                                 f->name, f->min, f->max, shown);
+    case FIELD_BOOL:
+        return arguments_refuse(a, f->name, "%s is true or false, not %s.", f->name, shown);
+    case FIELD_JSON:
+        return arguments_refuse(a, f->name,
+                                "%s is a JSON object of at most %" PRId64 " bytes, not %s.",
+                                f->name, f->max, shown);
+    case FIELD_OBJECTS:
+        return arguments_refuse(a, f->name,
+                                "%s is a list of %" PRId64 " to %" PRId64 " JSON objects, not %s.",
+                                f->name, f->min, f->max, shown);
     }
     abort();
 }
@@ -184,8 +194,11 @@ static int set_text(struct arguments *a, const struct field *f, struct argument 
         if (!is_word(f->words, text))
             return refuse_value(a, f, text);
         break;
+    case FIELD_BOOL:
     case FIELD_LIST:
-        abort(); /* set_list */
+    case FIELD_JSON:
+    case FIELD_OBJECTS:
+        abort(); /* set_from_text */
     }
     v->text = arena_str(&a->arena, text);
     return 0;
@@ -243,25 +256,112 @@ static int set_list(struct arguments *a, const struct field *f, struct argument 
     return fits(f, v->n_items) ? 0 : refuse_value(a, f, text);
 }
 
+/* The one form of an object, kept with the arguments. */
+static struct str keep_object(struct arguments *a, const struct json *object)
+{
+    struct buf text = {0};
+    json_any(&(struct json_writer){.out = &text}, object);
+    struct str kept = arena_str(&a->arena, (struct str){(const char *)text.data, text.len});
+    buf_done(&text);
+    return kept;
+}
+
+static int set_object(struct arguments *a, const struct field *f, struct argument *v,
+                      const struct json *object)
+{
+    if (json_kind(object) != JSON_KIND_OBJECT)
+        return refuse_value(a, f, STR("something else"));
+    v->text = keep_object(a, object);
+    if ((int64_t)v->text.len > f->max)
+        return refuse_value(a, f, v->text);
+    return 0;
+}
+
+static int set_objects(struct arguments *a, const struct field *f, struct argument *v,
+                       const struct json *array)
+{
+    if (json_kind(array) != JSON_KIND_ARRAY)
+        return refuse_value(a, f, STR("something else"));
+    if (!fits(f, json_length(array)))
+        return refuse_value(a, f, json_length(array) == 0 ? STR("[]") : STR("more of them"));
+    v->items = arena_alloc(&a->arena, json_length(array) * sizeof(*v->items));
+    for (size_t i = 0; i < json_length(array); i++) {
+        const struct json *item = json_item(array, i);
+        if (json_kind(item) != JSON_KIND_OBJECT)
+            return refuse_value(a, f, STR("a list of something else"));
+        v->items[v->n_items++] = keep_object(a, item);
+    }
+    return 0;
+}
+
+/* Objects as forms and queries have them. */
+static int set_parsed(struct arguments *a, const struct field *f, struct argument *v,
+                      struct str text)
+{
+    char why[JSON_WHY_MAX];
+    struct json *value = json_parse(text, why);
+    if (!value)
+        return arguments_refuse(a, f->name, "%s is no JSON: %s.", f->name, why);
+    int err = f->kind == FIELD_JSON ? set_object(a, f, v, value) : set_objects(a, f, v, value);
+    json_free(value);
+    return err;
+}
+
+static int set_bool(struct arguments *a, const struct field *f, struct argument *v, struct str text)
+{
+    bool yes = str_eq(text, STR("true")) || str_eq(text, STR("1"));
+    if (!yes && !str_eq(text, STR("false")) && !str_eq(text, STR("0")))
+        return refuse_value(a, f, text);
+    v->number = yes;
+    return 0;
+}
+
+static int set_from_text(struct arguments *a, const struct field *f, struct argument *v,
+                         struct str text)
+{
+    switch (f->kind) {
+    case FIELD_LIST:
+        return set_list(a, f, v, text);
+    case FIELD_BOOL:
+        return set_bool(a, f, v, text);
+    case FIELD_JSON:
+    case FIELD_OBJECTS:
+        return set_parsed(a, f, v, text);
+    case FIELD_ID:
+    case FIELD_INT:
+    case FIELD_TEXT:
+    case FIELD_WORD:
+        break;
+    }
+    return set_text(a, f, v, text);
+}
+
 static int set_json(struct arguments *a, const struct field *f, struct argument *v,
                     const struct json *value)
 {
     char digits[24];
+    bool plain = f->kind == FIELD_ID || f->kind == FIELD_INT || f->kind == FIELD_TEXT ||
+                 f->kind == FIELD_WORD;
     switch (json_kind(value)) {
     case JSON_KIND_TEXT:
-        return f->kind == FIELD_LIST ? set_list(a, f, v, json_get_text(value))
-                                     : set_text(a, f, v, json_get_text(value));
+        return set_from_text(a, f, v, json_get_text(value));
     case JSON_KIND_INT: /* an account, say, may be a number */
         snprintf(digits, sizeof(digits), "%" PRId64, json_get_int(value));
-        return f->kind == FIELD_LIST ? refuse_value(a, f, str_of(digits))
-                                     : set_text(a, f, v, str_of(digits));
+        return plain ? set_text(a, f, v, str_of(digits)) : refuse_value(a, f, str_of(digits));
     case JSON_KIND_ARRAY:
         if (f->kind == FIELD_LIST)
             return set_array(a, f, v, value);
+        if (f->kind == FIELD_OBJECTS)
+            return set_objects(a, f, v, value);
         return refuse_value(a, f, STR("a list"));
     case JSON_KIND_OBJECT:
-        return refuse_value(a, f, STR("an object"));
+        return f->kind == FIELD_JSON ? set_object(a, f, v, value)
+                                     : refuse_value(a, f, STR("an object"));
     case JSON_KIND_BOOL:
+        if (f->kind == FIELD_BOOL) {
+            v->number = json_get_bool(value);
+            return 0;
+        }
         return refuse_value(a, f, json_get_bool(value) ? STR("true") : STR("false"));
     case JSON_KIND_REAL:
         return refuse_value(a, f, STR("a fraction"));
@@ -313,7 +413,7 @@ int arguments_put(struct arguments *a, const char *name, struct str value)
     struct argument *v = place(a, name, &f, &err);
     if (!v)
         return err;
-    return f->kind == FIELD_LIST ? set_list(a, f, v, value) : set_text(a, f, v, value);
+    return set_from_text(a, f, v, value);
 }
 
 static int put_member(struct arguments *a, const char *name, const struct json *value)

@@ -110,18 +110,28 @@ void call_refuse_argument(struct call *c)
     render_error(c, ERR_BAD_ARGUMENT, c->arguments.wrong, c->arguments.why);
 }
 
+void call_head(struct call *c, const char *name, struct str value)
+{
+    for (size_t i = 0; i < c->n_head; i++) {
+        if (strcmp(c->head[i].name, name) == 0)
+            return;
+    }
+    assert(c->n_head < CALL_HEAD_MAX);
+    c->head[c->n_head++] = (struct http_field){name, arena_str(&c->arguments.arena, value).at};
+}
+
 /* ── ends ──────────────────────────────────────────────────────────────────────────────────── */
 
 /* What a client that does not read sentences goes by. */
-static void head_of(const struct call *c, struct http_field fields[2])
+static const struct http_field *head_of(struct call *c)
 {
-    fields[0] = fields[1] = (struct http_field){0};
     if (c->status == 401)
-        fields[0] = (struct http_field){"WWW-Authenticate", "Bearer"};
+        call_head(c, "WWW-Authenticate", STR("Bearer"));
     if (c->status == 405)
-        fields[0] = (struct http_field){"Allow", c->allow};
+        call_head(c, "Allow", str_of(c->allow));
     if (c->status == 429 || c->status == 503)
-        fields[0] = (struct http_field){"Retry-After", "1"};
+        call_head(c, "Retry-After", STR("1"));
+    return c->head;
 }
 
 static void count(const struct call *c)
@@ -132,11 +142,9 @@ static void count(const struct call *c)
 
 void call_answer_as(struct call *c, const char *content_type)
 {
-    struct http_field fields[2];
     enter(c, CALL_OVER, NULL);
-    head_of(c, fields);
     count(c);
-    http_answer(c->http, c->status, content_type, &c->body, fields);
+    http_answer(c->http, c->status, content_type, &c->body, head_of(c));
 }
 
 void call_answer(struct call *c)
@@ -185,12 +193,11 @@ void call_was_read(struct call *c, int err)
 
 void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c))
 {
-    char address[ADDRESS_MAX];
     const char *key = http_header(c->http, "Idempotency-Key");
     enter(c, CALL_STORING, &c->rest->storing);
     c->resume = resume;
     o->who = str_of(c->who.account);
-    o->address = str_of(http_peer(c->http, address));
+    o->address = str_of(c->address);
     o->key = str_of(key ? key : "");
     _Static_assert((int)ARGUMENTS_DIGEST == (int)OPERATE_DIGEST, "one digest");
     arguments_digest(&c->arguments, o->arguments);

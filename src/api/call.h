@@ -33,6 +33,8 @@ enum call_state {
     CALL_OVER
 };
 
+enum { CALL_HEAD_MAX = 4 };
+
 typedef void call_hear(struct call *c, const struct effect *e);
 
 struct call {
@@ -42,12 +44,16 @@ struct call {
     struct http_request *http;
     const struct operation *operation;
     struct access_grant who;
+    struct str bearer;         /* the access token itself; lives as long as the request */
+    char address[ADDRESS_MAX]; /* of the client, see forwarded.h */
     struct arguments arguments;
     int64_t began_us; /* monotonic */
 
     int status;
     struct buf body;
-    char allow[32];   /* for the head of a 405 */
+    char allow[32];                            /* for the head of a 405 */
+    struct http_field head[CALL_HEAD_MAX + 1]; /* more lines of the head, see call_head */
+    size_t n_head;
     const char *noun; /* "server": what `target` of an operation is, for sentences */
 
     void (*resume)(struct call *c);
@@ -85,6 +91,11 @@ void call_refuse(struct call *c, int err, const char *argument, const char *form
 
 /* The refusal in c->arguments. */
 void call_refuse_argument(struct call *c);
+
+/* A line for the head of the answer; the value is copied. name is a constant. At most
+ * CALL_HEAD_MAX. What is set first stays, so one of a handler stands for what the status would
+ * bring. */
+void call_head(struct call *c, const char *name, struct str value);
 
 /* The ends of a handler. */
 void call_answer(struct call *c);

@@ -85,6 +85,23 @@ static void field_schema(struct json_writer *w, const struct field *f)
     case FIELD_LIST:
         list_schema(w, f);
         break;
+    case FIELD_BOOL:
+        key_type(w, "boolean");
+        if (f->has_otherwise)
+            json_key_bool(w, "default", f->otherwise);
+        break;
+    case FIELD_JSON:
+        key_type(w, "object");
+        break;
+    case FIELD_OBJECTS:
+        key_type(w, "array");
+        json_key_int(w, "minItems", f->min);
+        json_key_int(w, "maxItems", f->max);
+        json_key(w, "items");
+        json_open_object(w);
+        key_type(w, "object");
+        json_close_object(w);
+        break;
     }
     json_close_object(w);
 }
@@ -101,8 +118,19 @@ static void parameter(struct json_writer *w, const struct operation *o, const st
         json_key_text(w, "style", STR("form"));
         json_key_bool(w, "explode", false);
     }
-    json_key(w, "schema");
-    field_schema(w, f);
+    if (f->kind == FIELD_JSON || f->kind == FIELD_OBJECTS) {
+        json_key(w, "content");
+        json_open_object(w);
+        json_key(w, json_type);
+        json_open_object(w);
+        json_key(w, "schema");
+        field_schema(w, f);
+        json_close_object(w);
+        json_close_object(w);
+    } else {
+        json_key(w, "schema");
+        field_schema(w, f);
+    }
     json_close_object(w);
 }
 
@@ -160,6 +188,13 @@ static void body_schema(struct json_writer *w, const struct operation *o)
     json_close_object(w);
 }
 
+static void asked_schema(struct json_writer *w, const struct shape *shape)
+{
+    json_open_object(w);
+    refer(w, shape->name);
+    json_close_object(w);
+}
+
 static void request_body(struct json_writer *w, const struct operation *o)
 {
     static const char *const types[] = {json_type, form_type};
@@ -169,11 +204,14 @@ static void request_body(struct json_writer *w, const struct operation *o)
     json_open_object(w);
     json_key(w, "content");
     json_open_object(w);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < (o->asks ? 1 : 2); i++) {
         json_key(w, types[i]);
         json_open_object(w);
         json_key(w, "schema");
-        body_schema(w, o);
+        if (o->asks)
+            asked_schema(w, o->asks);
+        else
+            body_schema(w, o);
         json_close_object(w);
     }
     json_close_object(w);
@@ -234,7 +272,7 @@ static void answer(struct json_writer *w, const struct operation *o)
 /* One answer for all errors with that status; returns how many they are. */
 static size_t refusal(struct json_writer *w, const int *errors, size_t n)
 {
-    char text[512] = "";
+    char text[1536] = "";
     char status[8];
     size_t len = 0, i = 0;
     for (; i < n && err_status(errors[i]) == err_status(errors[0]); i++)
@@ -281,7 +319,10 @@ static void security(struct json_writer *w, const struct operation *o)
         json_open_object(w);
         json_key(w, ways[i]);
         json_open_array(w);
-        json_text(w, str_of(access_scope_name(o->scope)));
+        for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
+            if (o->scope & bit)
+                json_text(w, str_of(access_scope_name(bit)));
+        }
         json_close_array(w);
         json_close_object(w);
     }

@@ -71,7 +71,7 @@ void operation_route(enum http_method method, const char *path, struct route *re
         if (!matches(o, path, in_path))
             continue;
         ret->methods |= 1u << o->method;
-        if (o->method != method)
+        if (o->method != method || ret->operation)
             continue;
         ret->operation = o;
         memcpy(ret->in_path, in_path, sizeof(in_path));
@@ -99,6 +99,8 @@ bool operation_changes(const struct operation *o)
 
 bool operation_has_body(const struct operation *o)
 {
+    if (o->asks)
+        return true;
     for (const struct field *f = o->fields; operation_changes(o) && f->name; f++) {
         if (!operation_is_in_path(o, f))
             return true;

@@ -13,11 +13,14 @@
 struct call;
 
 enum field_kind {
-    FIELD_ID,   /* the decimal number of an object */
-    FIELD_INT,  /* min..max */
-    FIELD_TEXT, /* min..max bytes of UTF-8 without control characters */
-    FIELD_WORD, /* one of words */
-    FIELD_LIST, /* min..max texts, each one of words when there are any */
+    FIELD_ID,      /* the decimal number of an object */
+    FIELD_INT,     /* min..max */
+    FIELD_TEXT,    /* min..max bytes of UTF-8 without control characters */
+    FIELD_WORD,    /* one of words */
+    FIELD_LIST,    /* min..max texts, each one of words when there are any */
+    FIELD_BOOL,    /* true or false; as text also 1 or 0 */
+    FIELD_JSON,    /* an object of at most max bytes; as text, JSON */
+    FIELD_OBJECTS, /* min..max objects; as text, a JSON array */
 };
 
 /* An argument. One named in the path comes from there; any other from the query, a form or a JSON
@@ -30,20 +33,24 @@ struct field {
     int64_t max;
     const char *const *words; /* closed by NULL */
     bool has_otherwise;
-    int64_t otherwise; /* FIELD_INT: its value when it is not given */
+    int64_t otherwise; /* FIELD_INT, FIELD_BOOL: its value when it is not given */
     const char *help;
 };
 
-enum { OPERATION_FIELDS_MAX = 8, OPERATION_ERRORS_MAX = 8 };
+enum { OPERATION_FIELDS_MAX = 12, OPERATION_ERRORS_MAX = 16 };
 
 struct operation {
     const char *name; /* "drain_server" */
     const char *path; /* "/v1/servers/{id}/drain" */
     enum http_method method;
-    uint32_t scope; /* of enum access_scope; 0 = no token is needed */
+    uint32_t scope; /* of enum access_scope, all of these; 0 = no token is needed */
     const char *summary;
     const char *about;                             /* more sentences, or NULL */
     struct field fields[OPERATION_FIELDS_MAX + 1]; /* closed by one without a name */
+
+    /* NULL, or the shape of a JSON body that the handler reads itself: it is no set of arguments,
+     * and what is not known in it is ignored. */
+    const struct shape *asks;
 
     const struct shape *answer; /* NULL: it is no JSON, but content_type */
     const char *content_type;
@@ -66,7 +73,8 @@ struct route {
     uint32_t methods; /* bits by enum http_method that something is here for; 0 = no such path */
 };
 
-/* The texts of *ret point into path. */
+/* The first row of the table that fits: a word there stands before a parameter. The texts of *ret
+ * point into path. */
 void operation_route(enum http_method method, const char *path, struct route *ret);
 
 /* True when that field comes in the path. */
@@ -78,7 +86,7 @@ bool operation_changes(const struct operation *o);
 /* True when it takes a body: any argument that is not in the path, in an operation that changes. */
 bool operation_has_body(const struct operation *o);
 
-enum { OPERATION_ALL_ERRORS_MAX = 24 };
+enum { OPERATION_ALL_ERRORS_MAX = 32 };
 
 /* Every error its answers can have: its own and those of how it is asked. Returns how many, sorted
  * by status. */

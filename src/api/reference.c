@@ -22,7 +22,8 @@ static const char opening[] =
     "- **Token.** `Authorization: Bearer TOKEN`, or the argument `access_token`. The first start "
     "writes one that allows everything into `admin.token` in the data folder.\n"
     "- **Arguments** come in the query, as a form or as JSON, each at most once. A list is a JSON "
-    "array or has commas between its items. What is not in the table below is refused.\n"
+    "array or has commas between its items; an object in a query or a form is JSON text. What is "
+    "not in the table below is refused.\n"
     "- **Answers** are JSON. Ids are decimal numbers as text, times RFC 3339 in UTC; every key is "
     "always there, `null` where there is nothing.\n"
     "- **Lists** are `{\"items\": [...], \"next\": \"ID\"}`; ask again with `cursor=ID` until "
@@ -91,6 +92,15 @@ static void field_type(struct buf *out, const struct field *f)
         if (f->words)
             words(out, f->words);
         return;
+    case FIELD_BOOL:
+        say(out, "`true` or `false`");
+        return;
+    case FIELD_JSON:
+        say(out, "object, at most %" PRId64 " bytes", f->max);
+        return;
+    case FIELD_OBJECTS:
+        say(out, "list of %" PRId64 " to %" PRId64 " objects", f->min, f->max);
+        return;
     }
 }
 
@@ -103,7 +113,9 @@ static void arguments(struct buf *out, const struct operation *o)
         say(out, "| `%s`%s | ", f->name, f->required ? "" : " (optional)");
         field_type(out, f);
         say(out, " | %s", f->help);
-        if (f->has_otherwise)
+        if (f->has_otherwise && f->kind == FIELD_BOOL)
+            say(out, " (default %s)", f->otherwise ? "true" : "false");
+        else if (f->has_otherwise)
             say(out, " (default %" PRId64 ")", f->otherwise);
         put(out, " |\n");
     }
@@ -140,6 +152,18 @@ static void answers(struct buf *out, const struct operation *o)
     put(out, "\n\n");
 }
 
+static void scopes_of(struct buf *out, const struct operation *o)
+{
+    const char *before = " Scope: ";
+    for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
+        if (!(o->scope & bit))
+            continue;
+        say(out, "%s`%s`", before, access_scope_name(bit));
+        before = " and ";
+    }
+    put(out, ".\n\n");
+}
+
 static void operation(struct buf *out, const struct operation *o)
 {
     say(out, "### %s `%s`\n\n%s", http_method_word(o->method), o->path, o->summary);
@@ -148,8 +172,13 @@ static void operation(struct buf *out, const struct operation *o)
     if (o->scope == ACCESS_NONE)
         put(out, " No token is needed.\n\n");
     else
-        say(out, " Scope: `%s`.\n\n", access_scope_name(o->scope));
+        scopes_of(out, o);
     arguments(out, o);
+    if (o->asks) {
+        put(out, "Takes ");
+        link_to(out, o->asks);
+        put(out, " as JSON; members that are not known are ignored.\n\n");
+    }
     answers(out, o);
 }
 
@@ -158,18 +187,24 @@ static void operation(struct buf *out, const struct operation *o)
 static void row_type(struct buf *out, const struct shape_row *row)
 {
     static const char *const names[] = {
-        [SHAPE_ID] = "id",          [SHAPE_TIME] = "time",     [SHAPE_INT8] = "integer",
-        [SHAPE_INT32] = "integer",  [SHAPE_INT64] = "integer", [SHAPE_FLOAT] = "number",
-        [SHAPE_DOUBLE] = "number",  [SHAPE_BOOL] = "boolean",  [SHAPE_TEXT] = "text",
-        [SHAPE_WORD] = "",          [SHAPE_OBJECT] = "",       [SHAPE_TEXTS] = "list of text",
-        [SHAPE_WORDS] = "list of ", [SHAPE_ITEMS] = "list of "};
+        [SHAPE_ID] = "id",          [SHAPE_TIME] = "time",
+        [SHAPE_INT8] = "integer",   [SHAPE_INT32] = "integer",
+        [SHAPE_INT64] = "integer",  [SHAPE_FLOAT] = "number",
+        [SHAPE_DOUBLE] = "number",  [SHAPE_BOOL] = "boolean",
+        [SHAPE_TEXT] = "text",      [SHAPE_WORD] = "",
+        [SHAPE_OBJECT] = "",        [SHAPE_TEXTS] = "list of text",
+        [SHAPE_WORDS] = "list of ", [SHAPE_ITEMS] = "list of ",
+        [SHAPE_JSON] = "object",    [SHAPE_INTS] = "list of integers",
+        [SHAPE_MAP] = "object of "};
     put(out, names[row->kind]);
     if (row->kind == SHAPE_WORD || row->kind == SHAPE_WORDS)
         words(out, row->words);
-    if (row->kind == SHAPE_OBJECT || row->kind == SHAPE_ITEMS)
+    if (row->kind == SHAPE_OBJECT || row->kind == SHAPE_ITEMS || row->kind == SHAPE_MAP)
         link_to(out, row->shape);
     if (row->may_be_null)
         put(out, " or null");
+    if (row->may_be_absent)
+        put(out, " (optional)");
 }
 
 static void object(struct buf *out, const struct shape *shape)

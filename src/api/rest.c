@@ -2,6 +2,7 @@
 
 #include "api/call.h"
 #include "api/feed.h"
+#include "api/forwarded.h"
 #include "base/err.h"
 
 #include <stdio.h>
@@ -61,12 +62,27 @@ static int check_origin(struct call *c)
     return ERR_FORBIDDEN;
 }
 
+/* Who asks, behind the proxies that are believed. */
+static void find_address(struct call *c)
+{
+    struct rest *r = c->rest;
+    struct buf chain = {0};
+    char peer[ADDRESS_MAX];
+    http_peer(c->http, peer);
+    http_header_list(c->http, "X-Forwarded-For", &chain);
+    forwarded_client(r->proxies, r->n_proxies, peer,
+                     (struct str){(const char *)chain.data, chain.len},
+                     http_header(c->http, "X-Real-IP"), c->address);
+    buf_done(&chain);
+}
+
 static int check_token(struct call *c, struct str token)
 {
     char why[ACCESS_WHY_MAX];
     int err = access_check(c->rest->access, token, c->rest->doors->wall_ms, &c->who, why);
     if (err != 0)
         call_refuse(c, err, NULL, "The access token is not valid: %s.", why);
+    c->bearer = token;
     return err;
 }
 
@@ -105,10 +121,11 @@ static int check_scope(struct call *c, bool known)
     }
     if (!known)
         err = check_token(c, c->arguments.access_token);
-    if (err == 0 && !(c->who.scopes & c->operation->scope)) {
+    uint32_t missing = c->operation->scope & ~c->who.scopes;
+    if (err == 0 && missing != 0) {
         err = ERR_FORBIDDEN;
         call_refuse(c, err, NULL, "This needs the scope %s, which the access token has not.",
-                    access_scope_name(c->operation->scope));
+                    access_scope_name(missing & -missing));
     }
     return err;
 }
@@ -136,10 +153,10 @@ static int put_body(struct call *c)
     if (body.len == 0)
         return 0;
     if (is_type(type, "application/json"))
-        return arguments_put_json(&c->arguments, body);
-    if (!is_type(type, "application/x-www-form-urlencoded")) {
-        call_refuse(c, ERR_UNSUPPORTED_TYPE, NULL,
-                    "The body must be application/json or application/x-www-form-urlencoded.");
+        return c->operation->asks ? 0 : arguments_put_json(&c->arguments, body);
+    if (c->operation->asks || !is_type(type, "application/x-www-form-urlencoded")) {
+        call_refuse(c, ERR_UNSUPPORTED_TYPE, NULL, "The body must be application/json%s.",
+                    c->operation->asks ? "" : " or application/x-www-form-urlencoded");
         return ERR_UNSUPPORTED_TYPE;
     }
     if (body.at[0] == '{')
@@ -228,6 +245,7 @@ static void on_request(void *user, struct http_request *http)
     struct rest *r = user;
     struct call *c = call_new(r, http);
     doors_read_clocks(r->doors);
+    find_address(c);
     if (check(c) == 0)
         c->operation->handle(c);
     else
@@ -338,6 +356,8 @@ int rest_start(struct rest *r, const struct rest_config *config, const char **re
     };
     struct http_ops ops = {.request = on_request, .done = on_done, .user = r};
     seal_init(&r->seal, config->secret);
+    r->proxies = config->proxies;
+    r->n_proxies = config->n_proxies;
     r->metrics_open = config->metrics_open;
     r->config_digest = config->config_digest ? config->config_digest : "";
     struct http_place place = {config->ip, config->port, config->tls};

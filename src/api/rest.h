@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct feed;
+struct geo;
 struct tls;
 
 enum {
@@ -36,6 +37,10 @@ struct rest_config {
     bool metrics_open;         /* GET /metrics needs no token */
     const char *config_digest; /* borrowed; may be rewritten by its owner */
     const uint8_t *secret;     /* CORE_SECRET_SIZE bytes; not needed after rest_start */
+
+    /* Whose X-Forwarded-For is believed; borrowed, see service_config. */
+    const struct address_range *proxies;
+    size_t n_proxies;
 };
 
 struct rest {
@@ -45,6 +50,9 @@ struct rest {
     struct feed *feed;
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
+    struct geo *geo;  /* borrowed from the service; NULL = nothing is known */
+    const struct address_range *proxies;
+    size_t n_proxies;
     bool metrics_open;
     const char *config_digest;
     int64_t started_wall_ms;

@@ -4,6 +4,7 @@
 #include "api/chat_server.h"
 #include "api/door.h"
 #include "api/feed.h"
+#include "api/geo.h"
 #include "api/metrics.h"
 #include "api/rest.h"
 #include "base/clock.h"
@@ -42,6 +43,7 @@ struct service {
     struct access *access;
     struct feed *feed;
     struct rest rest;
+    struct geo *geo;
     struct store *store;
     struct writer *writer;
     struct pipeline *pipeline;
@@ -178,10 +180,29 @@ static void on_hangup(uv_signal_t *handle, int number)
         (void)s->reload(s->reload_user, s);
 }
 
+/* A file that cannot be read leaves what was known. */
+static void reload_geo(struct service *s, const char *file)
+{
+    char why[GEO_WHY_MAX];
+    char quoted[LOG_QUOTE_MAX + 8];
+    bool wanted = file && *file;
+    struct geo *fresh = wanted ? geo_open(file, why) : NULL;
+    if (wanted && !fresh) {
+        log_line(LOG_WARN, "the geo file cannot be used; the one before stays",
+                 "file=%s why=\"%s\"", log_quote(quoted, str_of(file)), why);
+        return;
+    }
+    geo_close(s->geo);
+    s->geo = s->rest.geo = fresh;
+}
+
 void service_reconfigure(struct service *s, const struct service_change *change)
 {
     access_configure(s->access, change->gamespace, change->keys, change->n_keys);
     s->rest.metrics_open = change->metrics_open;
+    s->rest.proxies = change->proxies;
+    s->rest.n_proxies = change->n_proxies;
+    reload_geo(s, change->geo_file);
     doors_read_clocks(&s->doors);
     pipeline_reconfigure(s->pipeline, change->core, s->doors.monotonic_ms, s->doors.wall_ms);
 }
@@ -283,6 +304,17 @@ static int open_door(struct service *s, const struct port *port, const char *ip,
     return err;
 }
 
+static int open_geo(struct service *s, const char *file, char *why)
+{
+    char reason[GEO_WHY_MAX];
+    if (!file || !*file)
+        return 0;
+    s->geo = s->rest.geo = geo_open(file, reason);
+    if (!s->geo)
+        snprintf(why, SERVICE_WHY_MAX, "Cannot use the geo file %.80s: %.100s", file, reason);
+    return s->geo ? 0 : ERR_IO;
+}
+
 static int open_http(struct service *s, const struct service_config *config, size_t connections,
                      char *why)
 {
@@ -291,9 +323,13 @@ static int open_http(struct service *s, const struct service_config *config, siz
     http.connections = connections;
     http.config_digest = config->config_digest;
     http.secret = config->secret;
+    http.proxies = config->proxies;
+    http.n_proxies = config->n_proxies;
     s->access = access_new(config->secret);
     access_configure(s->access, config->gamespace, config->keys, config->n_keys);
     rest_init(&s->rest, &s->doors, s->access, s->metrics, s->feed);
+    if (open_geo(s, config->geo_file, why) != 0)
+        return ERR_IO;
     int err = rest_start(&s->rest, &http, &reason);
     if (err != 0)
         snprintf(why, SERVICE_WHY_MAX, "Cannot listen for HTTP on %s:%u: %s", http.ip, http.port,
@@ -399,6 +435,7 @@ void service_free(struct service *s)
     doors_done(&s->doors);
     feed_free(s->feed);
     access_free(s->access);
+    geo_close(s->geo);
     pipeline_free(s->pipeline);
     metrics_free(s->metrics);
     store_close(s->store);

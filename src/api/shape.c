@@ -35,6 +35,14 @@ static void write_int64(struct json_writer *w, const struct shape_row *row, int6
         json_int(w, v);
 }
 
+static void write_raw(struct json_writer *w, const struct shape_row *row, struct str text)
+{
+    if (row->may_be_null && text.len == 0)
+        json_none(w);
+    else
+        json_raw(w, text.len > 0 ? text : STR("{}"));
+}
+
 static void write_value(struct json_writer *w, const struct shape_row *row, const void *value,
                         const struct core_config *config)
 {
@@ -70,9 +78,14 @@ static void write_value(struct json_writer *w, const struct shape_row *row, cons
     case SHAPE_OBJECT:
         shape_write(w, row->shape, value, config);
         return;
+    case SHAPE_JSON:
+        write_raw(w, row, *(const struct str *)value);
+        return;
     case SHAPE_TEXTS:
     case SHAPE_WORDS:
     case SHAPE_ITEMS:
+    case SHAPE_INTS:
+    case SHAPE_MAP:
         break;
     }
     abort(); /* a list has a `write` of its own */
@@ -153,6 +166,8 @@ static void list_schema(struct json_writer *w, const struct shape_row *row)
     json_open_object(w);
     if (row->kind == SHAPE_ITEMS) {
         refer(w, row->shape);
+    } else if (row->kind == SHAPE_INTS) {
+        type(w, "integer", false);
     } else {
         type(w, "string", false);
         if (row->kind == SHAPE_WORDS)
@@ -200,7 +215,18 @@ static void value_schema(struct json_writer *w, const struct shape_row *row)
     case SHAPE_TEXTS:
     case SHAPE_WORDS:
     case SHAPE_ITEMS:
+    case SHAPE_INTS:
         list_schema(w, row);
+        return;
+    case SHAPE_JSON:
+        type(w, "object", row->may_be_null);
+        return;
+    case SHAPE_MAP:
+        type(w, "object", row->may_be_null);
+        json_key(w, "additionalProperties");
+        json_open_object(w);
+        refer(w, row->shape);
+        json_close_object(w);
         return;
     }
 }
@@ -229,8 +255,10 @@ void shape_schema(struct json_writer *w, const struct shape *shape)
     json_close_object(w);
     json_key(w, "required");
     json_open_array(w);
-    for (const struct shape_row *row = shape->rows; row->name; row++)
-        json_text(w, str_of(row->name));
+    for (const struct shape_row *row = shape->rows; row->name; row++) {
+        if (!row->may_be_absent)
+            json_text(w, str_of(row->name));
+    }
     json_close_array(w);
     json_close_object(w);
 }

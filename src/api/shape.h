@@ -24,6 +24,9 @@ enum shape_kind {
     SHAPE_TEXTS,  /* a list; by `write` */
     SHAPE_WORDS,  /* a list of words; by `write` */
     SHAPE_ITEMS,  /* a list of objects of `shape`; by `write` */
+    SHAPE_JSON,   /* struct str: an object as JSON text; null for "" where it may be null */
+    SHAPE_INTS,   /* a list; by `write` */
+    SHAPE_MAP,    /* an object whose values are objects of `shape`, under any keys; by `write` */
 };
 
 struct shape;
@@ -32,6 +35,7 @@ struct shape_row {
     const char *name;
     enum shape_kind kind;
     bool may_be_null;
+    bool may_be_absent; /* in what is sent to us; what we write is whole */
     size_t offset;
     const char *const *words; /* closed by NULL */
     const struct shape *shape;

@@ -50,10 +50,13 @@ static enum arg_kind arg_kind_of(const struct field *f)
     case FIELD_INT:
         return is_seconds(f) ? ARG_SECONDS : ARG_NUMBER;
     case FIELD_WORD:
+    case FIELD_BOOL:
         return ARG_CHOICE;
     case FIELD_LIST:
         return ARG_LIST;
     case FIELD_TEXT:
+    case FIELD_JSON:
+    case FIELD_OBJECTS:
         break;
     }
     return ARG_TEXT;
@@ -69,6 +72,11 @@ static const char *value_name(const struct field *f)
         return is_seconds(f) ? "TIME" : "N";
     case FIELD_WORD:
         return "WORD";
+    case FIELD_BOOL:
+        return "YES";
+    case FIELD_JSON:
+    case FIELD_OBJECTS:
+        return "JSON";
     case FIELD_TEXT:
         return "TEXT";
     case FIELD_LIST:

@@ -98,6 +98,10 @@ enum http_method http_method(const struct http_request *r);
 const char *http_method_name(const struct http_request *r); /* as the client spelt it */
 const char *http_path(const struct http_request *r);        /* decoded, without the query */
 const char *http_header(const struct http_request *r, const char *name); /* NULL = absent */
+
+/* Appends every value of a header that may come several times, in order, with commas between them;
+ * nothing when it is absent. */
+void http_header_list(const struct http_request *r, const char *name, struct buf *out);
 struct str http_body(const struct http_request *r);
 bool http_too_large(
     const struct http_request *r); /* the body was longer than body_max and is lost */

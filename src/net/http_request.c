@@ -465,6 +465,30 @@ const char *http_header(const struct http_request *r, const char *name)
     return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
 }
 
+struct header_list {
+    const char *name;
+    struct buf *out;
+};
+
+static enum MHD_Result add_value(void *user, enum MHD_ValueKind kind, const char *key,
+                                 const char *value)
+{
+    (void)kind;
+    struct header_list *list = user;
+    if (value && strcasecmp(key, list->name) == 0) {
+        if (list->out->len > 0)
+            buf_append(list->out, ",", 1);
+        buf_append(list->out, value, strlen(value));
+    }
+    return MHD_YES;
+}
+
+void http_header_list(const struct http_request *r, const char *name, struct buf *out)
+{
+    struct header_list list = {.name = name, .out = out};
+    (void)MHD_get_connection_values(r->mhd, MHD_HEADER_KIND, add_value, &list);
+}
+
 struct str http_body(const struct http_request *r)
 {
     return (struct str){(const char *)r->body.data, r->body.len};
