@@ -1,11 +1,9 @@
 #include "cli/client.h"
 
-#define CURL_DISABLE_TYPECHECK /* its macros would name functions that are not linked */
-#include <curl/curl.h>
+#include "net/curl.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -23,40 +21,6 @@ enum {
     STATUS_OK = 200,
     STATUS_OK_END = 300,
 };
-
-/* ── libcurl ───────────────────────────────────────────────────────────────────────────────── */
-
-#define CURL_FUNCTIONS(X)                                                                          \
-    X(global_init)                                                                                 \
-    X(easy_init)                                                                                   \
-    X(easy_cleanup)                                                                                \
-    X(easy_setopt)                                                                                 \
-    X(easy_perform) X(easy_getinfo) X(easy_strerror) X(slist_append) X(slist_free_all)
-
-static struct {
-#define X(name) __typeof__(curl_##name) *name;
-    CURL_FUNCTIONS(X)
-#undef X
-} curl;
-
-/* Once per process; it stays. NULL, or what is wrong. */
-static const char *load_libcurl(void)
-{
-    static const char missing[] =
-        "libcurl-gnutls.so.4 cannot be loaded; install the package libcurl3-gnutls";
-    if (curl.easy_init)
-        return NULL;
-    void *library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return missing;
-#define X(name)                                                                                    \
-    *(void **)&curl.name = dlsym(library, "curl_" #name);                                          \
-    if (!curl.name)                                                                                \
-        return missing;
-    CURL_FUNCTIONS(X)
-#undef X
-    return curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? NULL : "libcurl does not start";
-}
 
 /* ── settings ──────────────────────────────────────────────────────────────────────────────── */
 
@@ -245,7 +209,7 @@ struct client *client_open(const struct client_settings *set, char why[CLIENT_WH
 {
     const char *variable = getenv("MUSTER_URL");
     const char *url = set->url ? set->url : variable && *variable ? variable : CLIENT_URL;
-    const char *problem = load_libcurl();
+    const char *problem = curl_load();
     if (problem) {
         snprintf(why, CLIENT_WHY_MAX, "%s", problem);
         return NULL;

@@ -1,8 +1,7 @@
 /* A client of Muster's HTTP API, on libcurl. Opened and closed by the verb that asks; used from one
  * thread.
  *
- * libcurl is loaded when the first client is opened, not linked: with the twenty libraries it
- * brings it would cost every `muster serve` 4 ms of its start and 3 MB of its memory. */
+ * libcurl is loaded when the first client is opened: see net/curl.h. */
 #pragma once
 
 #include "base/buf.h"
