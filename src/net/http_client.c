@@ -52,8 +52,9 @@ struct http_call {
     char error[CURL_ERROR_SIZE];
 
     struct buf body;
-    int fd;      /* where a good answer goes; -1 = into body */
-    int64_t max; /* bytes of it */
+    http_piece *each; /* who is given a good answer piece by piece; NULL = nobody */
+    int fd;           /* where a good answer goes; -1 = into body */
+    int64_t max;      /* bytes of it */
     int64_t got;
     const char *fault; /* why we refused the rest of it; NULL = we did not */
 };
@@ -250,6 +251,10 @@ static size_t on_data(char *at, size_t size, size_t n, void *user)
 {
     struct http_call *call = user;
     size_t len = size * n;
+    if (call->each && status_of(call) == STATUS_OK)
+        return call->each(call->user, (struct str){at, len})
+                   ? len
+                   : refuse_rest(call, "the rest was not wanted");
     bool into_file = call->fd >= 0 && status_of(call) == STATUS_OK;
     int64_t max = into_file ? call->max : HTTP_CLIENT_ANSWER_MAX;
     call->got += (int64_t)len;
@@ -324,7 +329,7 @@ static struct http_call *call_new(struct http_client *c, const char *url, int64_
     curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, call->error);
     curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)(timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS));
+                     (long)(timeout_ms > 0 && timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS));
     curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
     curl.easy_setopt(easy, CURLOPT_WRITEDATA, call);
     curl.easy_setopt(easy, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
@@ -365,6 +370,17 @@ struct http_call *http_client_download(struct http_client *c, const char *url, i
         return NULL;
     call->fd = fd;
     call->max = max;
+    return call_begin(call);
+}
+
+struct http_call *http_client_follow(struct http_client *c, const char *url, http_piece *each,
+                                     http_done *done, void *user)
+{
+    struct http_call *call = call_new(c, url, 0, done, user);
+    if (!call)
+        return NULL;
+    call->each = each;
+    curl.easy_setopt(call->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     return call_begin(call);
 }
 

@@ -57,5 +57,12 @@ struct http_call *http_client_ask(struct http_client *c, enum http_method method
 struct http_call *http_client_download(struct http_client *c, const char *url, int fd, int64_t max,
                                        int64_t timeout_ms, http_done *done, void *user);
 
+/* A GET whose answer has no end in sight: `each` is given every piece of a good one (200) as it
+ * comes, and says false to break it off; it must not drop the call. Anything else is read like any
+ * other answer. There is no limit of time; the body of `done` is empty after a good answer. */
+typedef bool http_piece(void *user, struct str piece);
+struct http_call *http_client_follow(struct http_client *c, const char *url, http_piece *each,
+                                     http_done *done, void *user);
+
 /* Forgets it. */
 void http_call_drop(struct http_call *call);
