@@ -28,13 +28,12 @@ static int64_t find_fleet(const struct core *core, struct str text)
     return *end == '\0' && id > 0 && view_fleet(core, id, &fleet) ? id : 0;
 }
 
-/* A region by its name; -1 when there is none. */
-static int find_region(const struct core *core, struct str text)
+int call_find_region(const struct core *core, struct str name)
 {
     const struct core_config *config = core_config(core);
     for (int code = 0; code < REGION_CODES; code++) {
-        const char *name = config->regions[code].name;
-        if (name[0] && strcasecmp(name, text.at) == 0)
+        struct str own = str_of(config->regions[code].name);
+        if (own.len > 0 && own.len == name.len && strncasecmp(own.at, name.at, own.len) == 0)
             return code;
     }
     return -1;
@@ -84,7 +83,7 @@ int call_fleet(struct call *c, const char *argument, int64_t *ret)
 int call_region(struct call *c, const char *argument, int *ret)
 {
     const struct argument *v = call_argument(c, argument);
-    *ret = v->given ? find_region(call_core(c), v->text) : -1;
+    *ret = v->given ? call_find_region(call_core(c), v->text) : -1;
     return v->given && *ret < 0 ? refuse_region(c, argument, v->text) : 0;
 }
 
@@ -98,7 +97,7 @@ int call_regions(struct call *c, const char *argument, uint64_t *ret)
             *ret |= 1ull << code;
     }
     for (size_t i = 0; i < v->n_items; i++) {
-        int code = find_region(core, v->items[i]);
+        int code = call_find_region(core, v->items[i]);
         if (code < 0)
             return refuse_region(c, argument, v->items[i]);
         *ret |= 1ull << code;
@@ -196,7 +195,7 @@ void handle_get_region(struct call *c)
 {
     struct view_region region;
     struct str name = call_argument(c, "name")->text;
-    int code = find_region(call_core(c), name);
+    int code = call_find_region(call_core(c), name);
     if (code >= 0 && view_region(call_core(c), (int8_t)code, &region)) {
         call_render(c, &region_shape, &region);
     } else {

@@ -127,6 +127,9 @@ int call_fleet(struct call *c, const char *argument, int64_t *ret);
 int call_region(struct call *c, const char *argument, int *ret);
 int call_regions(struct call *c, const char *argument, uint64_t *ret);
 
+/* A region by its name, in any case; -1 when there is none. */
+int call_find_region(const struct core *core, struct str name);
+
 /* ── for rest.c ────────────────────────────────────────────────────────────────────────────── */
 
 /* Registered under a number of its own, so that core can answer it. */
@@ -180,6 +183,10 @@ void handle_enrol(struct call *c);
 void handle_revoke(struct call *c);
 void handle_rotate(struct call *c);
 void handle_issue(struct call *c);
+
+/* host.c */
+void handle_agent_heartbeat(struct call *c);
+void handle_agent_events(struct call *c);
 
 /* events.c */
 void handle_events(struct call *c);

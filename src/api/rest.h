@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct agents;
 struct feed;
 struct geo;
 struct tls;
@@ -48,6 +49,7 @@ struct rest {
     struct access *access;
     struct metrics *metrics;
     struct feed *feed;
+    struct agents *agents; /* set by the service before it runs */
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
     struct geo *geo;  /* borrowed from the service; NULL = nothing is known */

@@ -1,5 +1,6 @@
 #include "api/service.h"
 
+#include "api/agents.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
 #include "api/door.h"
@@ -43,6 +44,7 @@ struct service {
     struct access *access;
     struct feed *feed;
     struct rest rest;
+    struct agents *agents;
     struct geo *geo;
     struct store *store;
     struct writer *writer;
@@ -93,6 +95,7 @@ static void release(void *user, const struct effect *effects, size_t n)
     doors_release(&s->doors, effects, n);
     feed_release(s->feed, effects, n, s->doors.wall_ms);
     rest_release(&s->rest, effects, n);
+    agents_release(s->agents, effects, n);
 }
 
 static void enter(struct service *s, enum service_state state, int64_t limit_ms)
@@ -135,6 +138,7 @@ static void on_turn(void *user)
     doors_read_clocks(&s->doors);
     doors_before_flush(&s->doors);
     rest_before_flush(&s->rest);
+    agents_before_flush(s->agents);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
     doors_after_flush(&s->doors);
     feed_turn(s->feed, s->doors.monotonic_ms);
@@ -200,6 +204,7 @@ void service_reconfigure(struct service *s, const struct service_change *change)
 {
     access_configure(s->access, change->gamespace, change->keys, change->n_keys);
     s->rest.metrics_open = change->metrics_open;
+    agents_configure(s->agents, change->launches, change->n_launches);
     s->rest.proxies = change->proxies;
     s->rest.n_proxies = change->n_proxies;
     reload_geo(s, change->geo_file);
@@ -327,7 +332,10 @@ static int open_http(struct service *s, const struct service_config *config, siz
     http.n_proxies = config->n_proxies;
     s->access = access_new(config->secret);
     access_configure(s->access, config->gamespace, config->keys, config->n_keys);
+    s->agents = agents_new(&s->doors, s->access, s->metrics);
+    agents_configure(s->agents, config->launches, config->n_launches);
     rest_init(&s->rest, &s->doors, s->access, s->metrics, s->feed);
+    s->rest.agents = s->agents;
     if (open_geo(s, config->geo_file, why) != 0)
         return ERR_IO;
     int err = rest_start(&s->rest, &http, &reason);
@@ -424,6 +432,7 @@ void service_free(struct service *s)
     if (s->writer)
         writer_stop(s->writer);
     rest_done(&s->rest);
+    agents_free(s->agents);
     doors_stop(&s->doors);
     doors_close(&s->doors);
     s->loop.hooks = (struct loop_hooks){.turn = no_hook, .tick = no_hook};

@@ -1,0 +1,58 @@
+/* Agents: what core wants done on hosts becomes HTTP requests to the agents there, and what they
+ * say to it becomes EVENT_HOST_HEARD. docs/agent-protocol.md is the contract.
+ *
+ * Owned by the service. Used on the loop's thread. */
+#pragma once
+
+#include "api/access.h"
+#include "api/door.h"
+#include "api/launch.h"
+#include "api/metrics.h"
+#include "core/effect.h"
+#include "net/http_client.h"
+
+struct agents;
+struct agent_call;
+
+/* Requests to agents that are under way at once; a command more counts as one that nobody answered.
+ */
+enum { AGENTS_CALLS_MAX = 16 * 1024 };
+
+/* What it works with must outlive it. */
+struct agents *agents_new(struct doors *doors, const struct access *access,
+                          struct metrics *metrics);
+
+/* Ends every request under way. NULL is fine. */
+void agents_free(struct agents *a);
+
+/* How servers are started from now on. Borrowed until the next call. */
+void agents_configure(struct agents *a, const struct launch *launches, size_t n);
+
+/* What we show to agents when we call them; agents are told in the answer to their heartbeat. It is
+ * derived from the data folder's secret, so that an agent that was told before a restart still
+ * knows it, and it opens nothing here: it has expired when it is made. */
+const char *agents_token(const struct agents *a);
+
+/* Does what core wants done: pipeline_world's release. */
+void agents_release(struct agents *a, const struct effect *effects, size_t n);
+
+/* The end of a turn, before the pipeline is flushed: core is told what the agents said. */
+void agents_before_flush(struct agents *a);
+
+/* One request on behalf of an operator to the agent at url: path is what comes after it. `done` is
+ * called once, from the loop, unless agent_call_drop or agents_free comes first. NULL when too many
+ * are under way or it could not be begun. what: for the metrics, a static text. */
+struct agent_call *agents_ask(struct agents *a, const char *what, enum http_method method,
+                              const char *url, const char *path, struct str body, http_done *done,
+                              void *user);
+
+/* The same for an answer without an end, see http_client_follow. */
+struct agent_call *agents_follow(struct agents *a, const char *what, const char *url,
+                                 const char *path, http_piece *each, http_done *done, void *user);
+
+/* Forgets it. NULL is fine. */
+void agent_call_drop(struct agent_call *call);
+
+/* What an agent's refusal says, or what went wrong on the way: a clause or a sentence, in dst. */
+enum { AGENTS_WHY_MAX = 256 };
+const char *agents_why(const struct http_reply *reply, char dst[AGENTS_WHY_MAX]);
