@@ -4,10 +4,26 @@ static const struct {
     const char *action;
     const char *target_kind;
 } verbs[OPERATE_VERBS] = {
-    [OPERATE_DRAIN] = {"drain", "server"},  [OPERATE_UNDRAIN] = {"undrain", "server"},
-    [OPERATE_END] = {"end", "session"},     [OPERATE_ENROL] = {"enrol", "token"},
-    [OPERATE_REVOKE] = {"revoke", "token"}, [OPERATE_ROTATE] = {"rotate", "token"},
-    [OPERATE_ISSUE] = {"issue", ""},        [OPERATE_CONFIGURE] = {"configure", ""},
+    [OPERATE_DRAIN] = {"drain", "server"},
+    [OPERATE_UNDRAIN] = {"undrain", "server"},
+    [OPERATE_END] = {"end", "session"},
+    [OPERATE_ENROL] = {"enrol", "token"},
+    [OPERATE_REVOKE] = {"revoke", "token"},
+    [OPERATE_ROTATE] = {"rotate", "token"},
+    [OPERATE_ISSUE] = {"issue", ""},
+    [OPERATE_CONFIGURE] = {"configure", ""},
+    [OPERATE_TERMINATE] = {"terminate", "server"},
+    [OPERATE_KICK] = {"kick", "seat"},
+    [OPERATE_ENABLE_HOST] = {"enable", "host"},
+    [OPERATE_DISABLE_HOST] = {"disable", "host"},
+    [OPERATE_ENABLE_VERSION] = {"enable", "version"},
+    [OPERATE_DISABLE_VERSION] = {"disable", "version"},
+    [OPERATE_DEPLOY] = {"deploy", "deployment"},
+    [OPERATE_SWITCH] = {"switch", "deployment"},
+    [OPERATE_BAN] = {"ban", "ban"},
+    [OPERATE_UPDATE_BAN] = {"update", "ban"},
+    [OPERATE_LIFT_BAN] = {"lift", "ban"},
+    [OPERATE_STDIN] = {"stdin", "server"},
 };
 
 const char *audit_action(int8_t verb)
@@ -42,7 +58,8 @@ static void forget_oldest(struct core *core)
 static void note_target(struct effect *note, int8_t verb, int64_t target)
 {
     note->verb = verb;
-    if (verb == OPERATE_DRAIN || verb == OPERATE_UNDRAIN)
+    if (verb == OPERATE_DRAIN || verb == OPERATE_UNDRAIN || verb == OPERATE_TERMINATE ||
+        verb == OPERATE_STDIN)
         note->server_id = (int32_t)target;
     else if (verb == OPERATE_END)
         note->session = target;

@@ -60,6 +60,14 @@ static void fire(struct core *core, struct deadline *d)
     case DEADLINE_REQUEST:
         request_deadline(core, container_of(d, struct request, deadline));
         break;
+    case DEADLINE_HOST_SILENCE:
+    case DEADLINE_HOST_BACKOFF:
+    case DEADLINE_ROOM:
+    case DEADLINE_ROOM_EMPTY:
+    case DEADLINE_ROOM_REPEAT:
+    case DEADLINE_ROOM_SEAT:
+    case DEADLINE_ROOM_TICKET:
+        break;
     }
 }
 

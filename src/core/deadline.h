@@ -25,6 +25,13 @@ enum deadline_kind {
     DEADLINE_SESSION_REPLY, /* ACK, READY or CANCEL_ACK has not come */
     DEADLINE_TICKET,        /* row.deadline_core_ms */
     DEADLINE_REQUEST,       /* row.deadline_core_ms */
+    DEADLINE_HOST_SILENCE,
+    DEADLINE_HOST_BACKOFF,
+    DEADLINE_ROOM, /* row.deadline_core_ms */
+    DEADLINE_ROOM_EMPTY,
+    DEADLINE_ROOM_REPEAT,
+    DEADLINE_ROOM_SEAT,
+    DEADLINE_ROOM_TICKET, /* row.deadline_core_ms */
 };
 
 struct deadline {

@@ -99,8 +99,10 @@ enum note {
     NOTE_HOST_REGISTERED,
     NOTE_HOST_SILENT, /* nothing new there; what runs is unknown, not dead */
     NOTE_HOST_BACK,
-    NOTE_HOST_LOST, /* away for too long: its rooms are over */
-    NOTE_HOST_BACKOFF,
+    NOTE_HOST_LOST,     /* away for too long: its rooms are over */
+    NOTE_HOST_BACKOFF,  /* wall_ms: for how long */
+    NOTE_HOST_STRANGER, /* it runs a server that is none of ours: server_id; it is ended */
+    NOTE_HOST_FORGOTTEN,
     NOTE_ROOM_SPAWNING,
     NOTE_ROOM_OPEN,
     NOTE_ROOM_ENDED, /* reason, text */

@@ -124,6 +124,8 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
     fleet->row = *row;
     for (int i = 0; i < REGION_CODES; i++)
         heap_init(&fleet->groups[i].placeable, placement_better);
+    list_init(&fleet->versions);
+    list_init(&fleet->deployments);
     fleet->config = config_of(core, row->name);
     map_put(&core->fleets, (uint64_t)row->id, fleet);
     object_enter(core, &fleet->object);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/heap.h"
+#include "base/list.h"
 #include "core/core.h"
 #include "core/object.h"
 #include "core/view.h"
@@ -42,6 +43,8 @@ struct fleet {
     struct row_fleet row;
     const struct fleet_config *config; /* NULL: taken out of the configuration, so it drains */
     struct group groups[REGION_CODES];
+    struct list versions; /* those with a row, by id */
+    struct list deployments;
 };
 
 struct fleet *fleet_find(const struct core *core, int64_t id);

@@ -16,9 +16,15 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     slab_init(&core->memory[ROW_ticket], sizeof(struct ticket));
     slab_init(&core->memory[ROW_session], sizeof(struct session));
     slab_init(&core->memory[ROW_seat], sizeof(struct seat));
+    slab_init(&core->memory[ROW_room_ticket], sizeof(struct room_ticket));
+    slab_init(&core->memory[ROW_room_seat], sizeof(struct room_seat));
     list_init(&core->dirty);
     list_init(&core->finished);
     list_init(&core->events_sent);
+    list_init(&core->rooms_ended);
+    list_init(&core->room_tickets_finished);
+    for (int i = 0; i < REGION_CODES; i++)
+        list_init(&core->hosts_in[i]);
     for (int i = 0; i < DEADLINE_CLOCKS; i++)
         wheel_init(&core->deadlines[i]);
     for (int kind = 0; kind < ROW_KINDS; kind++) {
@@ -38,6 +44,43 @@ static void free_all(struct map *m)
     map_done(m);
 }
 
+static void unstage(struct change *staged)
+{
+    if (staged)
+        row_disown(staged->kind, &staged->row_id);
+    free(staged);
+}
+
+static void free_staged(struct core *core)
+{
+    size_t at = 0;
+    for (struct change *staged = NULL; (staged = map_next(&core->staged, &at));)
+        unstage(staged);
+    map_done(&core->staged);
+}
+
+/* Every object of a kind that is in no map of its own. */
+static void free_kind(struct core *core, enum row_kind kind)
+{
+    size_t at = 0;
+    for (struct object *o = NULL; (o = object_next(core, kind, &at));)
+        object_free(core, o);
+}
+
+static void free_rooms(struct core *core)
+{
+    static const enum row_kind kinds[] = {ROW_room_seat, ROW_room_ticket, ROW_room, ROW_ban,
+                                          ROW_version,   ROW_deployment,  ROW_host};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        free_kind(core, kinds[i]);
+    map_done(&core->bans_by_account);
+    map_done(&core->bans_by_address);
+    map_done(&core->hosts_by_name);
+    map_done(&core->rooms_by_server);
+    map_done(&core->room_seats_by_player);
+    map_done(&core->room_tickets_by_key);
+}
+
 static void free_gone(struct core *core)
 {
     LIST_EACH(&core->dirty, object, struct object, dirty)
@@ -52,13 +95,14 @@ void core_free(struct core *core)
     if (!core)
         return;
     free_gone(core);
+    free_rooms(core);
     size_t at = 0;
     struct fleet *fleet = NULL;
     while ((fleet = map_next(&core->fleets, &at)))
         fleet_free(fleet);
     map_done(&core->fleets);
     free_all(&core->peers);
-    free_all(&core->staged);
+    free_staged(core);
     at = 0;
     struct server *server = NULL;
     while ((server = map_next(&core->servers, &at)))
@@ -98,15 +142,18 @@ int core_load(struct core *core, const struct change *change)
         return ERR_FORMAT;
     uint64_t key = (uint64_t)change->id << 5 | change->kind;
     if (change->gone) {
-        free(map_remove(&core->staged, key));
+        unstage(map_remove(&core->staged, key));
         return 0;
     }
     struct change *staged = map_get(&core->staged, key);
-    if (!staged) {
+    if (staged) {
+        row_disown(staged->kind, &staged->row_id);
+    } else {
         staged = xmalloc(sizeof(*staged));
         map_put(&core->staged, key, staged);
     }
     *staged = *change;
+    row_own(staged->kind, &staged->row_id); /* the change only borrows what is long */
     return 0;
 }
 
@@ -150,12 +197,19 @@ static int make(struct core *core, const struct change *c)
         return request ? 0 : ERR_FORMAT;
     }
     case ROW_host:
+        return host_load_row(core, &c->host);
     case ROW_deployment:
+        return deployment_load_row(core, &c->deployment);
     case ROW_version:
+        return version_load_row(core, &c->version);
     case ROW_ban:
+        return ban_load_row(core, &c->ban);
     case ROW_room_ticket:
+        return room_ticket_load_row(core, &c->room_ticket);
     case ROW_room:
+        return room_load_row(core, &c->room);
     case ROW_room_seat:
+        return room_seat_load_row(core, &c->room_seat);
     case ROW_KINDS:
         break;
     }
@@ -185,7 +239,7 @@ static int make_all(struct core *core)
     for (size_t i = 0; i < n && !err; i++)
         err = make(core, sorted[i]);
     free(sorted);
-    free_all(&core->staged);
+    free_staged(core);
     return err;
 }
 

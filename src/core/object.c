@@ -3,6 +3,7 @@
 #include "core/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void *object_alloc(struct core *core, enum row_kind kind)
 {
@@ -11,9 +12,67 @@ void *object_alloc(struct core *core, enum row_kind kind)
     return o;
 }
 
+/* ── long fields ───────────────────────────────────────────────────────────────────────────── */
+
+static bool has_long(enum row_kind kind)
+{
+    return kind == ROW_room_ticket || kind == ROW_room || kind == ROW_room_seat;
+}
+
+static struct str copy_of(struct str value)
+{
+    if (value.len == 0)
+        return (struct str){0};
+    char *copy = xmalloc(value.len);
+    memcpy(copy, value.at, value.len);
+    return (struct str){copy, value.len};
+}
+
+void long_set(struct str *field, struct str value)
+{
+    struct str copy = copy_of(value);
+    free((char *)field->at);
+    *field = copy;
+}
+
+void row_own(enum row_kind kind, void *row)
+{
+    if (!has_long(kind))
+        return;
+    for (const struct row_field *f = row_fields(kind); f->type != ROW_END; f++) {
+        struct str *field = (struct str *)(void *)((char *)row + f->offset);
+        if (f->type == ROW_long)
+            *field = copy_of(*field);
+    }
+}
+
+void row_disown(enum row_kind kind, void *row)
+{
+    if (!has_long(kind))
+        return;
+    for (const struct row_field *f = row_fields(kind); f->type != ROW_END; f++) {
+        if (f->type == ROW_long)
+            long_set((struct str *)(void *)((char *)row + f->offset), (struct str){0});
+    }
+}
+
+/* ── objects ───────────────────────────────────────────────────────────────────────────────── */
+
+static void done(struct object *o)
+{
+    row_disown(o->kind, o->kind == ROW_counter ? NULL : object_row(o));
+    if (o->kind == ROW_host)
+        host_done(container_of(o, struct host, object));
+    else if (o->kind == ROW_version)
+        version_done(container_of(o, struct version, object));
+    else if (o->kind == ROW_room)
+        room_done(container_of(o, struct room, object));
+}
+
 /* The object is the first member of every durable struct. */
 void object_free(struct core *core, struct object *o)
 {
+    done(o);
     struct slab *memory = &core->memory[o->kind];
     if (memory->size > 0)
         slab_give(memory, o);
@@ -66,14 +125,14 @@ void *object_row(struct object *o)
         ROW_OF(enrolment, enrolment_token)
         ROW_OF(audit, audit)
         ROW_OF(request, request)
+        ROW_OF(host, host)
+        ROW_OF(deployment, deployment)
+        ROW_OF(version, version)
+        ROW_OF(ban, ban)
+        ROW_OF(room_ticket, room_ticket)
+        ROW_OF(room, room)
+        ROW_OF(room_seat, room_seat)
 #undef ROW_OF
-    case ROW_host:
-    case ROW_deployment:
-    case ROW_version:
-    case ROW_ban:
-    case ROW_room_ticket:
-    case ROW_room:
-    case ROW_room_seat:
     case ROW_counter:
     case ROW_KINDS:
         break;
@@ -107,6 +166,8 @@ static void encode_and_free(struct core *core, struct object *o, struct batch *b
     if (!o->gone) {
         if (o->kind == ROW_ticket)
             ticket_keep_tries(container_of(o, struct ticket, object));
+        if (o->kind == ROW_room_ticket)
+            room_ticket_keep_tries(container_of(o, struct room_ticket, object));
         change_encode_row(out, o->kind, row);
         batch->n_changes++;
         o->stored = true;

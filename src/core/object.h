@@ -18,7 +18,7 @@ struct object {
 /* Zeroed memory for an object of a kind that there are many of. */
 void *object_alloc(struct core *core, enum row_kind kind);
 
-/* Gives back the memory of any object. */
+/* Gives back the memory of any object, and of what it owns. */
 void object_free(struct core *core, struct object *o);
 
 /* It exists: the lists show it. Call when it is in its maps, with ids only growing. */
@@ -40,6 +40,12 @@ void *object_next(const struct core *core, enum row_kind kind, size_t *at);
 
 /* The row inside the object. */
 void *object_row(struct object *o);
+
+/* Long fields of a row (struct str) belong to whoever holds the row: these make the row's own
+ * copies, free them, and replace one. Rows of other kinds have none, which is fine. */
+void row_own(enum row_kind kind, void *row);
+void row_disown(enum row_kind kind, void *row);
+void long_set(struct str *field, struct str value);
 
 /* A new id for that kind, never used before in this data folder. */
 int64_t object_new_id(struct core *core, enum row_kind kind);

@@ -13,19 +13,26 @@
 #include "base/map.h"
 #include "base/slab.h"
 #include "core/audit.h"
+#include "core/ban.h"
 #include "core/chat_server.h"
 #include "core/core.h"
 #include "core/deadline.h"
 #include "core/enrolment.h"
 #include "core/fleet.h"
+#include "core/host.h"
 #include "core/object.h"
 #include "core/placement.h"
+#include "core/region.h"
 #include "core/request.h"
+#include "core/room.h"
+#include "core/room_seat.h"
+#include "core/room_ticket.h"
 #include "core/seat.h"
 #include "core/server.h"
 #include "core/session.h"
 #include "core/ticket.h"
 #include "core/token.h"
+#include "core/version.h"
 
 #include <assert.h>
 
@@ -84,6 +91,19 @@ struct core {
     struct map audits;
     struct map requests;
     struct map requests_by_key;
+    struct map bans_by_account;
+    struct map bans_by_address;
+    struct map hosts_by_name;
+    struct list hosts_in[REGION_CODES];
+    struct map rooms_by_server; /* the server's id → its room, ended ones too */
+    struct map room_seats_by_player;
+    struct map room_tickets_by_key;
+    struct list rooms_ended;           /* oldest first */
+    struct list room_tickets_finished; /* oldest first */
+    int32_t n_rooms_ended;
+    int32_t n_room_tickets_finished;
+    int32_t room_tickets_open;
+    int32_t rooms_in[ROOM_STATES];
     struct roll rolls[ROW_KINDS];  /* every object, by id */
     struct slab memory[ROW_KINDS]; /* of those there are many of; the others come from malloc */
 

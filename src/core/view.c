@@ -137,10 +137,6 @@ static const char *chat_server_name(const struct core *core, int64_t id)
     return chat ? chat->row.name : "";
 }
 
-static const char *region_name(const struct core *core, int8_t code)
-{
-    return code >= 0 && code < REGION_CODES ? core->config.regions[code].name : "";
-}
 
 static int64_t backoff_left_ms(const struct core *core, const struct server *server)
 {
@@ -216,6 +212,13 @@ const char *end_reason_name(int8_t reason)
         [END_TOO_LONG] = "too_long",
         [END_NOT_REPORTED] = "not_reported",
         [END_BY_OPERATOR] = "by_operator",
+        [END_SPAWN_FAILED] = "spawn_failed",
+        [END_SPAWN_TIMEOUT] = "spawn_timeout",
+        [END_EXITED] = "exited",
+        [END_EMPTY] = "empty",
+        [END_GIVEN_UP] = "given_up",
+        [END_HOST_LOST] = "host_lost",
+        [END_HUNG] = "hung",
     };
     return reason >= 0 && reason < END_REASONS ? names[reason] : "?";
 }

@@ -77,6 +77,23 @@ static void fields_begin_with_the_id(void **state)
     }
 }
 
+static void assert_same_field(const struct row_field *f, const char *a, const char *b)
+{
+    static const size_t widths[] = {[ROW_i8] = 1, [ROW_i32] = 4, [ROW_i64] = 8};
+    if (f->type == ROW_text) {
+        assert_string_equal(a + f->offset, b + f->offset);
+    } else if (f->type == ROW_bytes) {
+        uint16_t len = *(const uint16_t *)(const void *)(a + f->len_offset);
+        assert_int_equal(len, *(const uint16_t *)(const void *)(b + f->len_offset));
+        assert_memory_equal(a + f->offset, b + f->offset, len);
+    } else if (f->type == ROW_long) {
+        assert_true(str_eq(*(const struct str *)(const void *)(a + f->offset),
+                           *(const struct str *)(const void *)(b + f->offset)));
+    } else {
+        assert_memory_equal(a + f->offset, b + f->offset, widths[f->type]);
+    }
+}
+
 static void every_kind_survives_with_extreme_values(void **state)
 {
     (void)state;
@@ -85,17 +102,18 @@ static void every_kind_survives_with_extreme_values(void **state)
         for (enum filling how = ZEROS; how < FILLINGS; how++) {
             struct change want;
             struct change got;
-            const char *why = NULL;
             fill(&want, (enum row_kind)k, how);
             buf_clear(&b);
             change_encode_row(&b, (enum row_kind)k, &want.row_id);
-            assert_true(decode(b.data, b.len, &got, &why));
+            struct cursor c = cursor_of(b.data, b.len);
+            assert_true(change_decode(&c, &got));
+            cursor_end(&c);
+            assert_false(cursor_failed(&c));
             assert_int_equal(got.kind, k);
             assert_false(got.gone);
             assert_true(got.id == want.row_id);
-            want.kind = got.kind;
-            want.id = got.id;
-            assert_memory_equal(&got, &want, sizeof(got));
+            for (const struct row_field *f = row_fields(got.kind); f->type != ROW_END; f++)
+                assert_same_field(f, (const char *)&got.row_id, (const char *)&want.row_id);
         }
     }
     buf_done(&b);

@@ -1,0 +1,75 @@
+/* Hosts: machines whose agents run the servers of rooms. Visible inside src/core only. */
+#pragma once
+
+#include "base/chain.h"
+#include "base/list.h"
+#include "core/core.h"
+#include "core/deadline.h"
+#include "core/object.h"
+#include "core/view.h"
+
+/*            host_ms without a heartbeat        host_lost_ms
+ *   HEARD ─────────────────────────────▶ SILENT ────────────▶ LOST ──forget_ms──▶ (deleted)
+ *     ▲                                     │                  │
+ *     └──────────── a heartbeat ────────────┴──────────────────┘
+ *
+ * Soft: after a start every host is HEARD and has one full host_ms to say so. What runs on a SILENT
+ * host is unknown, not dead; on a LOST one it is over. */
+enum host_quiet { HOST_HEARD, HOST_SILENT, HOST_LOST };
+
+struct host {
+    struct object object;
+    struct row_host row;
+    float cpu_percent;
+    float memory_percent;
+    int32_t servers;       /* by its last heartbeat */
+    int32_t strangers;     /* … of these not ours */
+    int32_t placed;        /* rooms put there since: its figures do not show them yet */
+    int32_t failures;      /* spawns in a row that failed there */
+    int64_t heard_core_ms; /* its last heartbeat; 0 = none since this process started */
+    int64_t quiet_core_ms; /* since when it is quiet: the last heartbeat, or our start */
+    enum host_quiet quiet;
+    bool leaving;
+    uint8_t (*deployments)[OPERATE_DIGEST]; /* those it has, sorted */
+    size_t n_deployments;
+    struct list rooms; /* starting, open and ending there */
+    int32_t n_rooms;
+    struct deadline silence; /* of what `quiet` says comes next */
+    struct deadline backoff;
+    struct link in_region; /* core->hosts_in */
+    struct chain_link by_name;
+};
+
+struct host *host_find(const struct core *core, int64_t id);
+struct host *host_named(const struct core *core, struct str name);
+
+/* An agent's heartbeat, answered with EFFECT_HOST_BEAT. */
+void host_beat(struct core *core, conn_id conn, const struct host_beat *beat);
+
+/* True when nothing of the heartbeat has to be stored to take it. */
+bool host_beat_changes_nothing(const struct core *core, const struct host_beat *beat);
+
+/* A spawn did not succeed there: it is passed over for a while. */
+void host_failed(struct core *core, struct host *host);
+
+/* … and one that did. */
+void host_succeeded(struct core *core, struct host *host);
+
+/* Why it gets nothing new. */
+enum host_passed_over host_passed_over(const struct host *host);
+
+/* max(cpu, memory) with what was placed there since its last heartbeat. */
+float host_load_percent(const struct host *host);
+
+bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_DIGEST]);
+bool host_is_away(const struct host *host); /* NULL is: nobody knows it any more */
+
+/* However long we could not store anything: it has its time to speak. */
+void host_give_time(struct core *core, struct host *host);
+
+int host_load_row(struct core *core, const struct row_host *row);
+void host_loaded(struct core *core, struct host *host);
+void host_take_over(struct core *core, struct host *fresh, const struct host *old);
+void host_deadline(struct core *core, struct host *host, enum deadline_kind kind);
+void host_done(struct host *host); /* what it owns besides itself */
+int operate_host(struct core *core, const struct operate *o);

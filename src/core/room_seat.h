@@ -1,0 +1,46 @@
+/* Seats in rooms: one player's place. Visible inside src/core only. */
+#pragma once
+
+#include "base/chain.h"
+#include "base/list.h"
+#include "core/core.h"
+#include "core/deadline.h"
+#include "core/object.h"
+
+struct room;
+struct room_ticket;
+
+/*              JOINED
+ *   RESERVED ──────────▶ TAKEN
+ *       │ deadline, LEFT   │ LEFT
+ *       └────────▶ gone ◀──┘     also: the room is over, the player moves, kicked
+ *
+ * A seat in a room that is STARTING counts there, but is not yet where the player is: he keeps the
+ * one he has until the room opens. */
+enum room_seat_state { ROOM_SEAT_RESERVED = 1, ROOM_SEAT_TAKEN, ROOM_SEAT_STATES };
+
+enum { SEAT_KEY_RAW = 32, SEAT_KEY_SIZE = 72 };
+
+struct room_seat {
+    struct object object;
+    struct row_room_seat row; /* owns its long fields */
+    struct room *room;
+    struct deadline deadline; /* RESERVED in an OPEN room whose host is not away */
+    struct link in_room;
+    struct chain_link by_player; /* by account, whatever the fleet */
+};
+
+struct room_seat *room_seat_find(const struct core *core, int64_t id);
+
+/* The seat that the player has in the fleet, or NULL. Seats in STARTING rooms are none yet. */
+struct room_seat *room_seat_of(const struct core *core, int32_t fleet, struct str account);
+
+/* The key of a seat: its id and 256 derived bits, as text. */
+struct str seat_key(const struct core *core, int64_t seat, char dst[SEAT_KEY_SIZE]);
+
+/* The seat on that server which the key opens, or NULL; in the same time whatever differs. */
+struct room_seat *seat_of_key(const struct core *core, int64_t server, struct str key);
+
+int room_seat_load_row(struct core *core, const struct row_room_seat *row);
+void room_seat_loaded(struct core *core, struct room_seat *seat);
+void room_seat_deadline(struct core *core, struct room_seat *seat);
