@@ -29,9 +29,34 @@ void config_default(struct config *ret)
     core_config_default(&ret->core);
 }
 
+static void launch_done(struct launch *l)
+{
+    for (size_t i = 0; i < l->n_versions; i++)
+        free(l->versions[i].server_settings);
+    free(l->server_settings);
+}
+
+void config_done(struct config *config)
+{
+    for (size_t i = 0; i < config->n_launches; i++)
+        launch_done(&config->launches[i]);
+    free(config->launches);
+    config->launches = NULL;
+    config->n_launches = 0;
+}
+
 const char *config_http_bind(const struct config *config)
 {
     return config->http_bind_ip[0] ? config->http_bind_ip : config->bind_ip;
+}
+
+const char *config_default_region(const struct config *config)
+{
+    const struct core_config *core = &config->core;
+    int code = core->default_region >= 0 ? core->default_region : 0;
+    while (code < REGION_CODES - 1 && !core->regions[code].name[0])
+        code++;
+    return core->regions[code].name;
 }
 
 static void on_libcyaml_log(cyaml_log_t level, void *user, const char *format, va_list args)

@@ -1,12 +1,15 @@
 /* The configuration of `muster serve`: defaults, then what a YAML file says. The command line is
- * put on top by serve.c. Owned by whoever declares it; it is large, so on the heap.
+ * put on top by serve.c. Owned by whoever declares it, who ends it with config_done; it is large,
+ * so on the heap.
  *
  *   text ─libyaml, libcyaml─▶ struct doc (config_doc.h) ─config_take─▶ struct config
  * Keys with one value are rows of config_keys.h; config_show.h prints, config_change.h compares. */
 #pragma once
 
+#include "api/launch.h"
 #include "base/log.h"
 #include "core/core.h"
+#include "net/address.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +20,7 @@ enum {
     CONFIG_FILE_MAX = 1024 * 1024,
     CONFIG_PATH_MAX = 256, /* with its NUL */
     CONFIG_MAX_KEYS = 16,
+    CONFIG_MAX_PROXIES = 64,
     CONFIG_NAME_MAX = 201, /* of the file, in sentences */
 };
 
@@ -54,7 +58,14 @@ struct config {
     uint16_t http_port;
     int64_t http_connections;
     int64_t http_connections_per_address;
-    bool metrics_open; /* /metrics needs no access token */
+    bool metrics_open;                                /* /metrics needs no access token */
+    struct address_range proxies[CONFIG_MAX_PROXIES]; /* whose X-Forwarded-For is believed */
+    size_t n_proxies;
+
+    struct launch *launches; /* one for each fleet of PROVIDER_AGENT, in their order; owned */
+    size_t n_launches;
+    char geo_file[CONFIG_PATH_MAX]; /* "" = none */
+    size_t geo_line;                /* on which the file names it; 0 = nowhere */
 
     struct config_tls tls_http;
     struct config_tls tls_server;
@@ -68,10 +79,17 @@ struct config {
     size_t n_keys;
 };
 
+/* Overwrites *ret. */
 void config_default(struct config *ret);
+
+/* Frees what it owns; a zeroed one owns nothing. It may be used again after config_default. */
+void config_done(struct config *config);
 
 /* The address the HTTP port is bound to. */
 const char *config_http_bind(const struct config *config);
+
+/* The region of players of whom nothing is known: the one said, or the first there is. */
+const char *config_default_region(const struct config *config);
 
 /* What is wrong with a file: sentences naming file, line, place and what was expected, never a
  * token. Those beyond the first CONFIG_MISTAKES_MAX are only counted. */
@@ -83,7 +101,7 @@ struct config_mistakes {
 
 /* Puts the file's settings on top of *ret; "-" is standard input. Relative paths in it begin at the
  * file's folder. On failure returns ERR_IO or ERR_INVALID_REQUEST with at least one mistake, and
- * *ret must not be used. */
+ * *ret may only be ended. */
 int config_load(const char *path, struct config *ret, struct config_mistakes *mistakes);
 
 /* The same for text already in memory; name stands for the file in sentences and says the folder.

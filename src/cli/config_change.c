@@ -1,6 +1,7 @@
 #include "cli/config_change.h"
 
 #include "base/log.h"
+#include "cli/config_show_fleet.h"
 #include "cli/setting.h"
 
 #include <inttypes.h>
@@ -112,9 +113,21 @@ static const char *fleet_name(const struct config *c, size_t i, char dst[NAME_MA
     return c->core.fleets[i].name;
 }
 
+static bool same_text(struct buf *a, struct buf *b)
+{
+    bool same = a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+    buf_done(a);
+    buf_done(b);
+    return same;
+}
+
+/* Everything that is said of a fleet is shown, so it is the same when it is shown alike. */
 static bool same_fleet(const struct config *a, size_t i, const struct config *b, size_t k)
 {
-    return a->core.fleets[i].ready_required == b->core.fleets[k].ready_required;
+    struct buf before = {0}, after = {0};
+    config_show_fleet(&(struct shown){.out = &before}, a, i);
+    config_show_fleet(&(struct shown){.out = &after}, b, k);
+    return same_text(&before, &after);
 }
 
 static size_t count_tokens(const struct config *c)
@@ -155,11 +168,29 @@ static bool same_key(const struct config *a, size_t i, const struct config *b, s
            strcmp(a->keys[i].file, b->keys[k].file) == 0;
 }
 
+static size_t count_proxies(const struct config *c)
+{
+    return c->n_proxies;
+}
+
+static const char *proxy_name(const struct config *c, size_t i, char dst[NAME_MAX_LEN])
+{
+    return address_range_print(&c->proxies[i], dst);
+}
+
+/* Its name is all there is of it. */
+static bool same_proxy(const struct config *a, size_t i, const struct config *b, size_t k)
+{
+    (void)a, (void)i, (void)b, (void)k;
+    return true;
+}
+
 static const struct list lists[] = {
     {"regions", count_regions, region_name, same_region},
     {"fleets", count_fleets, fleet_name, same_fleet},
     {"tokens", count_tokens, token_name, same_token},
     {"access.keys", count_keys, key_name, same_key},
+    {"http.trusted_proxies", count_proxies, proxy_name, same_proxy},
 };
 
 static void log_value(const char *what, bool reloads, const char *before, const char *after)
@@ -198,11 +229,45 @@ static int change_setting(const struct setting *s, const struct config *old, str
     return s->reloads ? 1 : 0;
 }
 
+/* "5/60 10/240": so many in so many seconds. Returns dst. */
+static const char *print_rates(const struct rate_limit *rates, char dst[NAME_MAX_LEN])
+{
+    size_t n = 0;
+    dst[0] = '\0';
+    for (size_t i = 0; i < RATE_LIMITS_MAX && rates[i].count > 0; i++)
+        n += (size_t)snprintf(dst + n, NAME_MAX_LEN - n, "%s%d/%" PRId64, i > 0 ? " " : "",
+                              rates[i].count, rates[i].ms / 1000);
+    return dst;
+}
+
+static int change_rates(const char *what, const struct rate_limit *old,
+                        const struct rate_limit *new)
+{
+    char before[NAME_MAX_LEN], after[NAME_MAX_LEN];
+    if (strcmp(print_rates(old, before), print_rates(new, after)) == 0)
+        return 0;
+    log_value(what, true, before, after);
+    return 1;
+}
+
+static int change_default_region(const struct config *old, const struct config *new)
+{
+    const char *before = config_default_region(old);
+    const char *after = config_default_region(new);
+    if (strcmp(before, after) == 0)
+        return 0;
+    log_value("default_region", true, before, after);
+    return 1;
+}
+
 int config_change(const struct config *old, struct config *new)
 {
     int n = 0;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         n += compare_list(&lists[i], old, new);
+    n += change_default_region(old, new);
+    n += change_rates("rates.create", old->core.create_rates, new->core.create_rates);
+    n += change_rates("rates.join", old->core.join_rates, new->core.join_rates);
     keep_kind_of_port("tls.http", &old->tls_http, &new->tls_http);
     keep_kind_of_port("tls.server", &old->tls_server, &new->tls_server);
     keep_kind_of_port("tls.manager", &old->tls_manager, &new->tls_manager);

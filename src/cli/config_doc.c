@@ -14,7 +14,13 @@ static const cyaml_schema_value_t text_value = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, const char *, 0, CYAML_UNLIMITED)};
 
 static const cyaml_schema_field_t listen_fields[] = {CONFIG_LISTEN(TEXT_FIELD) CYAML_FIELD_END};
-static const cyaml_schema_field_t http_fields[] = {CONFIG_HTTP(TEXT_FIELD) CYAML_FIELD_END};
+#define TEXTS(structure_, name_, max_)                                                             \
+    CYAML_FIELD_SEQUENCE(#name_, OPTIONAL, struct structure_, name_, &text_value, 0, max_)
+#define LIST(structure_, name_, value_, max_)                                                      \
+    CYAML_FIELD_SEQUENCE(#name_, OPTIONAL, struct structure_, name_, &value_, 0, max_)
+static const cyaml_schema_field_t http_fields[] = {
+    CONFIG_HTTP(TEXT_FIELD) TEXTS(doc_http, trusted_proxies, CONFIG_MAX_PROXIES), CYAML_FIELD_END};
+static const cyaml_schema_field_t geo_fields[] = {CONFIG_GEO(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t files_fields[] = {CONFIG_TLS(TEXT_FIELD, http) CYAML_FIELD_END};
 static const cyaml_schema_field_t log_fields[] = {CONFIG_LOG(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t timeouts_fields[] = {CONFIG_TIMEOUTS(TEXT_FIELD) CYAML_FIELD_END};
@@ -26,8 +32,33 @@ static const cyaml_schema_field_t region_fields[] = {
 static const cyaml_schema_value_t region_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_region, region_fields)};
 
+static const cyaml_schema_field_t env_fields[] = {TEXT(doc_env, key, REQUIRED),
+                                                  TEXT(doc_env, value, REQUIRED), CYAML_FIELD_END};
+static const cyaml_schema_value_t env_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_env, env_fields)};
+static const cyaml_schema_field_t discover_fields[] = {
+    TEXT(doc_discover, name, REQUIRED), TEXT(doc_discover, url, REQUIRED), CYAML_FIELD_END};
+static const cyaml_schema_value_t discover_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_discover, discover_fields)};
+static const cyaml_schema_field_t version_fields[] = {
+    TEXT(doc_version, name, REQUIRED), TEXT(doc_version, enabled, OPTIONAL),
+    TEXT(doc_version, server_settings, OPTIONAL), CYAML_FIELD_END};
+static const cyaml_schema_value_t version_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_version, version_fields)};
+static const cyaml_schema_field_t login_fields[] = {
+    TEXT(doc_login, account, REQUIRED), TEXT(doc_login, scopes, REQUIRED), CYAML_FIELD_END};
+
+#define FLEET_FIELD(key, ...) TEXT(doc_fleet, key, OPTIONAL),
 static const cyaml_schema_field_t fleet_fields[] = {
-    TEXT(doc_fleet, name, REQUIRED), TEXT(doc_fleet, ready_required, OPTIONAL), CYAML_FIELD_END};
+    TEXT(doc_fleet, name, REQUIRED),
+    CONFIG_FLEET(FLEET_FIELD) CYAML_FIELD_SEQUENCE("regions", OPTIONAL, struct doc_fleet, regions,
+                                                   &text_value, 1, CYAML_UNLIMITED),
+    TEXTS(doc_fleet, arguments, LAUNCH_ARGUMENTS_MAX),
+    LIST(doc_fleet, env, env_value, LAUNCH_ENV_MAX),
+    CYAML_FIELD_MAPPING_PTR("access_token", OPTIONAL, struct doc_fleet, access_token, login_fields),
+    LIST(doc_fleet, discover, discover_value, LAUNCH_DISCOVER_MAX),
+    LIST(doc_fleet, versions, version_value, FLEET_VERSIONS_MAX),
+    CYAML_FIELD_END};
 static const cyaml_schema_value_t fleet_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_fleet, fleet_fields)};
 
@@ -41,6 +72,16 @@ static const cyaml_schema_field_t token_fields[] = {
     CYAML_FIELD_END};
 static const cyaml_schema_value_t token_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_token, token_fields)};
+
+static const cyaml_schema_field_t rate_fields[] = {
+    TEXT(doc_rate, count, REQUIRED), TEXT(doc_rate, seconds, REQUIRED), CYAML_FIELD_END};
+static const cyaml_schema_value_t rate_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_rate, rate_fields)};
+static const cyaml_schema_field_t rates_fields[] = {
+    CYAML_FIELD_SEQUENCE("create", OPTIONAL, struct doc_rates, create, &rate_value, 1,
+                         RATE_LIMITS_MAX),
+    CYAML_FIELD_SEQUENCE("join", OPTIONAL, struct doc_rates, join, &rate_value, 1, RATE_LIMITS_MAX),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_field_t key_fields[] = {TEXT(doc_key, name, REQUIRED),
                                                   TEXT(doc_key, algorithm, REQUIRED),
@@ -64,6 +105,9 @@ static const cyaml_schema_field_t doc_fields[] = {
     CYAML_FIELD_SEQUENCE("fleets", OPTIONAL, struct doc, fleets, &fleet_value, 1, CORE_MAX_FLEETS),
     CYAML_FIELD_SEQUENCE("tokens", OPTIONAL, struct doc, tokens, &token_value, 0,
                          CORE_MAX_ENROLMENTS),
+    TEXT(doc, default_region, OPTIONAL),
+    SECTION(doc, rates, rates_fields),
+    SECTION(doc, geo, geo_fields),
     SECTION(doc, timeouts, timeouts_fields),
     SECTION(doc, limits, limits_fields),
     SECTION(doc, listen, listen_fields),

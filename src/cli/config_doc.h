@@ -12,15 +12,16 @@
 #include <stdint.h>
 
 #define CONFIG_TEXT_MEMBER(structure, section, key, ...) const char *key;
+#define CONFIG_FLEET_MEMBER(key, ...) const char *key;
 #define CONFIG_DOC(structure, ROWS)                                                                \
     struct structure {                                                                             \
         ROWS                                                                                       \
     }
 CONFIG_DOC(doc_listen, CONFIG_LISTEN(CONFIG_TEXT_MEMBER));
-CONFIG_DOC(doc_http, CONFIG_HTTP(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_files, CONFIG_TLS(CONFIG_TEXT_MEMBER, http));
 CONFIG_DOC(doc_log, CONFIG_LOG(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_timeouts, CONFIG_TIMEOUTS(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_geo, CONFIG_GEO(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_limits, CONFIG_LIMITS(CONFIG_TEXT_MEMBER));
 
 struct doc_region {
@@ -30,9 +31,59 @@ struct doc_region {
     const char *longitude;
 };
 
+struct doc_env {
+    const char *key;
+    const char *value;
+};
+
+struct doc_discover {
+    const char *name;
+    const char *url;
+};
+
+struct doc_login {
+    const char *account;
+    const char *scopes;
+};
+
+struct doc_version {
+    const char *name;
+    const char *enabled;
+    const char *server_settings;
+};
+
 struct doc_fleet {
     const char *name;
-    const char *ready_required;
+    CONFIG_FLEET(CONFIG_FLEET_MEMBER)
+    const char **regions;
+    uint32_t regions_count;
+    const char **arguments;
+    uint32_t arguments_count;
+    struct doc_env *env;
+    uint32_t env_count;
+    struct doc_login *access_token;
+    struct doc_discover *discover;
+    uint32_t discover_count;
+    struct doc_version *versions;
+    uint32_t versions_count;
+};
+
+struct doc_rate {
+    const char *count;
+    const char *seconds;
+};
+
+struct doc_rates {
+    struct doc_rate *create;
+    uint32_t create_count;
+    struct doc_rate *join;
+    uint32_t join_count;
+};
+
+struct doc_http {
+    CONFIG_HTTP(CONFIG_TEXT_MEMBER)
+    const char **trusted_proxies;
+    uint32_t trusted_proxies_count;
 };
 
 struct doc_token {
@@ -69,6 +120,9 @@ struct doc {
     uint32_t fleets_count;
     struct doc_token *tokens;
     uint32_t tokens_count;
+    const char *default_region;
+    struct doc_rates rates;
+    struct doc_geo geo;
     struct doc_timeouts timeouts;
     struct doc_limits limits;
     struct doc_listen listen;

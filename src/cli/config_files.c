@@ -119,6 +119,19 @@ static void check_tls(const struct config *config, const char *port, const struc
     tls_free(tls);
 }
 
+static void check_geo(const struct config *config, struct config_mistakes *mistakes)
+{
+    FILE *f = config->geo_file[0] ? fopen(config->geo_file, "re") : NULL;
+    if (!f && config->geo_file[0]) {
+        int error = errno;
+        char *why = next_mistake(mistakes);
+        begin(config, config->geo_line, why);
+        add(why, "geo, file: %s: %s", config->geo_file, strerror(error));
+    }
+    if (f)
+        fclose(f);
+}
+
 void config_check_files(const struct config *config, struct config_mistakes *mistakes)
 {
     struct access_key *key = xcalloc(1, sizeof(*key));
@@ -131,4 +144,5 @@ void config_check_files(const struct config *config, struct config_mistakes *mis
             memcpy(next_mistake(mistakes), why, sizeof(why));
     }
     free(key);
+    check_geo(config, mistakes);
 }

@@ -46,6 +46,10 @@
 #define CONFIG_ACCESS(X)                                                                           \
     X(doc_access, access, gamespace, gamespace, NAME, STAYS, "what access tokens must be for")
 
+#define CONFIG_GEO(X)                                                                              \
+    X(doc_geo, geo, file, geo_file, FILE_PATH, RELOADS,                                            \
+      "MaxMind database (.mmdb) that says where addresses are; \"\" = not known")
+
 #define CONFIG_TIMEOUTS(X)                                                                         \
     CONFIG_TIMEOUT(X, ack_ms, "a chosen server's time to acknowledge")                             \
     CONFIG_TIMEOUT(X, ready_ms, "ACK to READY, where READY is required")                           \
@@ -99,3 +103,31 @@
                  "of one fleet; above it the oldest that is not in use is forgotten")
 #define CONFIG_LIMIT(X, key, meaning)                                                              \
     X(doc_limits, limits, key, core.limits.key, COUNT, RELOADS, meaning)
+
+/* The keys of an entry of `fleets` that have one value: F(key, who it is for, default and values,
+ * meaning), for `muster config keys` and the schema; config_fleet.c judges them. The others are
+ * lists. */
+#define CONFIG_FLEET(F)                                                                            \
+    F(provider, "all", "`chat`, `agent`; `chat`",                                                  \
+      "who runs the servers: they come by themselves (`chat`), or agents start one for each "      \
+      "room (`agent`)")                                                                            \
+    F(ready_required, "chat", "`true`, `false`; `false`",                                          \
+      "a match counts as allocated when its server has said READY, not at its ACK")                \
+    F(game, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`", "what players name in paths, with ...")     \
+    F(server, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`",                                           \
+      "... this; no two fleets have both alike")                                                   \
+    F(other_regions, "agent", "`true`, `false`; `false`",                                          \
+      "no healthy host in a player's region: the next nearest is taken")                           \
+    F(binary, "agent", "1 to 255 bytes",                                                           \
+      "the program; a relative path begins at the folder of the version's deployment")             \
+    F(endpoint, "agent", "`path`, `uri`; `path`",                                                  \
+      "how the program is told its socket: as a path, or as `ipc://` and the path")                \
+    F(ports, "agent", "1 to 4; 1", "ports that a server gets")                                     \
+    F(max_players, "agent", "1 to 10000", "seats of a room")                                       \
+    F(server_settings, "agent", "a JSON object, at most 8191 bytes; `{}`",                         \
+      "given to every server")                                                                     \
+    F(spawn_timeout_s, "agent", "1 to 3600 s; 30", "a server's time to say `inited`")              \
+    F(reserve_s, "agent", "1 to 86400 s; 30", "a reservation's time to become a player")           \
+    F(status_period_s, "agent", "1 to 3600 s; 10", "how often a server is asked whether it lives") \
+    F(empty_timeout_s, "agent", "1 to 604800 s; 300", "a room without a seat is ended after this") \
+    F(max_session_s, "agent", "1 to 604800 s; 21600", "the longest a room may be open")

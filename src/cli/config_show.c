@@ -1,64 +1,14 @@
 #include "cli/config_show.h"
 
+#include "cli/config_print.h"
+#include "cli/config_show_fleet.h"
 #include "cli/setting.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { COMMENT_COLUMN = 40 };
-
-struct shown {
-    struct buf *out;
-    bool comments;
-    size_t line_start; /* in out */
-};
-
-static void print(struct shown *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void print(struct shown *s, const char *format, ...)
-{
-    char text[SETTING_VALUE_MAX * 4 + 64];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    assert(n >= 0 && (size_t)n < sizeof(text)); /* every value and meaning is shorter */
-    buf_append(s->out, text, (size_t)n);
-}
-
-/* Ends a line, with a comment where they are wanted. */
-static void end_line(struct shown *s, const char *unit, const char *comment)
-{
-    size_t len = s->out->len - s->line_start;
-    if (s->comments && comment[0]) {
-        int gap = len < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - len) : 1;
-        print(s, "%*s# %s%s%s", gap, "", unit, unit[0] ? "; " : "", comment);
-    }
-    print(s, "\n");
-    s->line_start = s->out->len;
-}
-
-/* In double quotes, as YAML and JSON have them. Bytes that are no UTF-8 cannot come here: libyaml
- * refuses them. */
-static void print_text(struct shown *s, const char *text)
-{
-    print(s, "\"");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            print(s, "\\%c", c);
-        else if (c < 0x20 || c == 0x7F)
-            print(s, "\\x%02x", c);
-        else
-            print(s, "%c", c);
-    }
-    print(s, "\"");
-}
 
 /* The fewest digits that give the same number again; a file may have 15 after the point. */
 static void print_degrees(struct shown *s, const char *key, double degrees)
@@ -69,38 +19,35 @@ static void print_degrees(struct shown *s, const char *key, double degrees)
         if (strtod(text, NULL) == degrees)
             break;
     }
-    print(s, ", %s: %s", key, text);
+    shown_print(s, ", %s: %s", key, text);
 }
 
 static void show_regions(struct shown *s, const struct core_config *core)
 {
-    print(s, "regions:");
-    end_line(s, "", "codes 0 to 63 without 17, which means any; degrees");
+    shown_print(s, "regions:");
+    shown_end(s, "", "codes 0 to 63 without 17, which means any; degrees");
     for (int code = 0; code < REGION_CODES; code++) {
         const struct region_config *region = &core->regions[code];
         if (!region->name[0])
             continue;
-        print(s, "  - {code: %d, name: ", code);
-        print_text(s, region->name);
+        shown_print(s, "  - {code: %d, name: ", code);
+        shown_text(s, region->name);
         if (region->located) {
             print_degrees(s, "latitude", region->latitude);
             print_degrees(s, "longitude", region->longitude);
         }
-        print(s, "}");
-        end_line(s, "", "");
+        shown_print(s, "}");
+        shown_end(s, "", "");
     }
 }
 
-static void show_fleets(struct shown *s, const struct core_config *core)
+static void show_fleets(struct shown *s, const struct config *config)
 {
-    print(s, "fleets:");
-    end_line(s, "", "ready_required: a match counts as allocated when its server has said READY");
-    for (size_t i = 0; i < core->n_fleets; i++) {
-        print(s, "  - {name: ");
-        print_text(s, core->fleets[i].name);
-        print(s, ", ready_required: %s}", core->fleets[i].ready_required ? "true" : "false");
-        end_line(s, "", "");
-    }
+    shown_print(s, "fleets:");
+    shown_end(s, "",
+              "provider chat: servers come by themselves; agent: agents start one for each room");
+    for (size_t i = 0; i < config->core.n_fleets; i++)
+        config_show_fleet(s, config, i);
 }
 
 static void show_token(struct shown *s, const struct core_config *core, const struct enrolment *e)
@@ -108,41 +55,76 @@ static void show_token(struct shown *s, const struct core_config *core, const st
     char hash[2 * CORE_HASH_SIZE + 1];
     const char *between = "";
     sodium_bin2hex(hash, sizeof(hash), e->hash, sizeof(e->hash));
-    print(s, "  - {hash: \"%s\", role: %s, fleet: ", hash,
-          e->role == ROLE_SERVER ? "server" : "chat");
-    print_text(s, e->fleet);
-    print(s, ", regions: [");
+    shown_print(s, "  - {hash: \"%s\", role: %s, fleet: ", hash,
+                e->role == ROLE_SERVER ? "server" : "chat");
+    shown_text(s, e->fleet);
+    shown_print(s, ", regions: [");
     for (int code = 0; code < REGION_CODES; code++) {
         if (!(e->regions >> code & 1))
             continue;
-        print(s, "%s", between);
-        print_text(s, core->regions[code].name);
+        shown_print(s, "%s", between);
+        shown_text(s, core->regions[code].name);
         between = ", ";
     }
-    print(s, "]}");
-    end_line(s, "", "");
+    shown_print(s, "]}");
+    shown_end(s, "", "");
 }
 
 static void show_tokens(struct shown *s, const struct core_config *core)
 {
-    print(s, core->n_enrolments > 0 ? "tokens:" : "tokens: []");
-    end_line(s, "", "hash: BLAKE2b-256 of the token");
+    shown_print(s, core->n_enrolments > 0 ? "tokens:" : "tokens: []");
+    shown_end(s, "", "hash: BLAKE2b-256 of the token");
     for (size_t i = 0; i < core->n_enrolments; i++)
         show_token(s, core, &core->enrolments[i]);
 }
 
 static void show_keys(struct shown *s, const struct config *config)
 {
-    print(s, config->n_keys > 0 ? "  keys:" : "  keys: []");
-    end_line(s, "", "public keys (PEM files) of those who may sign access tokens");
+    shown_print(s, config->n_keys > 0 ? "  keys:" : "  keys: []");
+    shown_end(s, "", "public keys (PEM files) of those who may sign access tokens");
     for (size_t i = 0; i < config->n_keys; i++) {
-        print(s, "    - {name: ");
-        print_text(s, config->keys[i].name);
-        print(s, ", algorithm: %s, file: ", config->keys[i].algorithm);
-        print_text(s, config->keys[i].file);
-        print(s, "}");
-        end_line(s, "", "");
+        shown_print(s, "    - {name: ");
+        shown_text(s, config->keys[i].name);
+        shown_print(s, ", algorithm: %s, file: ", config->keys[i].algorithm);
+        shown_text(s, config->keys[i].file);
+        shown_print(s, "}");
+        shown_end(s, "", "");
     }
+}
+
+static void show_proxies(struct shown *s, const struct config *config)
+{
+    shown_print(s, "  trusted_proxies: [");
+    for (size_t i = 0; i < config->n_proxies; i++) {
+        char text[ADDRESS_MAX];
+        shown_print(s, "%s\"%s\"", i > 0 ? ", " : "",
+                    address_range_print(&config->proxies[i], text));
+    }
+    shown_print(s, "]");
+    shown_end(s, "", "networks whose X-Forwarded-For and X-Real-IP are believed");
+}
+
+static void show_rates(struct shown *s, const char *key, const struct rate_limit *rates,
+                       const char *meaning)
+{
+    shown_print(s, "  %s: [", key);
+    for (size_t i = 0; i < RATE_LIMITS_MAX && rates[i].count > 0; i++)
+        shown_print(s, "%s{count: %d, seconds: %" PRId64 "}", i > 0 ? ", " : "", rates[i].count,
+                    rates[i].ms / 1000);
+    shown_print(s, "]");
+    shown_end(s, "", meaning);
+}
+
+static void show_players(struct shown *s, const struct config *config)
+{
+    const struct core_config *core = &config->core;
+    shown_print(s, "default_region: ");
+    shown_text(s, config_default_region(config));
+    shown_end(s, "", "for players of whom nothing is known");
+    shown_print(s, "rates:");
+    shown_end(s, "", "per account");
+    show_rates(s, "create", core->create_rates, "rooms that an account may create");
+    show_rates(s, "join", core->join_rates, "seats that an account may ask for");
 }
 
 /* "tls.http" is "http" below "tls". Returns how deep its keys stand. */
@@ -151,12 +133,12 @@ static int show_section(struct shown *s, const char *section, const char *before
     const char *dot = strchr(section, '.');
     size_t outer = dot ? (size_t)(dot - section) : strlen(section);
     if (strncmp(section, before, outer) != 0) {
-        print(s, "%.*s:", (int)outer, section);
-        end_line(s, "", "");
+        shown_print(s, "%.*s:", (int)outer, section);
+        shown_end(s, "", "");
     }
     if (dot) {
-        print(s, "  %s:", dot + 1);
-        end_line(s, "", "");
+        shown_print(s, "  %s:", dot + 1);
+        shown_end(s, "", "");
     }
     return dot ? 4 : 2;
 }
@@ -171,15 +153,17 @@ static void show_settings(struct shown *s, const struct config *config)
         if (strcmp(section, row->section) != 0)
             indent = show_section(s, row->section, section);
         section = row->section;
-        print(s, "%*s%s: ", indent, "", row->key);
+        shown_print(s, "%*s%s: ", indent, "", row->key);
         setting_print(row, config, value);
         if (row->kind == SETTING_NUMBER || row->kind == SETTING_WORD)
-            print(s, "%s", value);
+            shown_print(s, "%s", value);
         else
-            print_text(s, value);
-        end_line(s, row->unit, row->meaning);
+            shown_text(s, value);
+        shown_end(s, row->unit, row->meaning);
         if (strcmp(section, "access") == 0)
             show_keys(s, config);
+        if (strcmp(section, "http") == 0 && strcmp(row[1].section, "http") != 0)
+            show_proxies(s, config);
     }
 }
 
@@ -187,8 +171,9 @@ void config_show(const struct config *config, bool comments, struct buf *out)
 {
     struct shown s = {.out = out, .comments = comments, .line_start = out->len};
     show_regions(&s, &config->core);
-    show_fleets(&s, &config->core);
+    show_fleets(&s, config);
     show_tokens(&s, &config->core);
+    show_players(&s, config);
     show_settings(&s, config);
 }
 
@@ -211,18 +196,24 @@ static void show_list_rows(struct shown *s)
          "`{code, name, latitude, longitude}`: code 0 to 63 without 17 (which means any); name 1 "
          "to 15 of `A-Z a-z 0-9 . _ -`; degrees, both or neither. Replaces the default list"},
         {"fleets", "`default`",
-         "`{name, ready_required}`: with `ready_required: true` a match counts as allocated when "
-         "its server has said READY, not at its ACK. Replaces the default list"},
+         "`{name, provider, ...}`: the keys of an entry are below. Replaces the default list"},
         {"tokens", "none",
          "`{token or hash, role, fleet, regions}`: role `server` or `chat`; fleet `default` when "
          "absent; region names, all when absent"},
         {"access.keys", "none",
          "`{name, algorithm, file}`: public keys (PEM files) of those who may sign access tokens; "
          "algorithm `RS256` or `ES256`"},
+        {"http.trusted_proxies", "none",
+         "addresses and networks, as `10.0.0.0/8`, whose `X-Forwarded-For` and `X-Real-IP` are "
+         "believed"},
+        {"rates.create", "5 in 60 s, 10 in 240 s, 20 in 480 s, 40 in 960 s",
+         "`{count, seconds}`, up to four: rooms that an account may create"},
+        {"rates.join", "30 in 60 s",
+         "`{count, seconds}`, up to four: seats that an account may ask for"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        print(s, "| `%s` | %s | a list | yes | %s |\n", rows[i].key, rows[i].value,
-              rows[i].meaning);
+        shown_print(s, "| `%s` | %s | a list | yes | %s |\n", rows[i].key, rows[i].value,
+                    rows[i].meaning);
 }
 
 static void show_key_row(struct shown *s, const struct setting *row, const struct config *config)
@@ -232,15 +223,15 @@ static void show_key_row(struct shown *s, const struct setting *row, const struc
                                         [SETTING_FILE] = "a path"};
     char value[SETTING_VALUE_MAX];
     setting_print(row, config, value);
-    print(s, "| `%s.%s` | %s | ", row->section, row->key, value[0] ? value : "`\"\"`");
+    shown_print(s, "| `%s.%s` | %s | ", row->section, row->key, value[0] ? value : "`\"\"`");
     if (row->kind == SETTING_NUMBER)
-        print(s, "%" PRId64 " to %" PRId64 "%s%s", row->min, row->max, row->unit[0] ? " " : "",
-              row->unit);
+        shown_print(s, "%" PRId64 " to %" PRId64 "%s%s", row->min, row->max,
+                    row->unit[0] ? " " : "", row->unit);
     else if (row->kind != SETTING_WORD)
-        print(s, "%s", kinds[row->kind]);
+        shown_print(s, "%s", kinds[row->kind]);
     for (size_t i = 0; row->kind == SETTING_WORD && row->words[i]; i++)
-        print(s, "%s`%s`", i > 0 ? ", " : "", row->words[i]);
-    print(s, " | %s | %s |\n", row->reloads ? "yes" : "no", row->meaning);
+        shown_print(s, "%s`%s`", i > 0 ? ", " : "", row->words[i]);
+    shown_print(s, " | %s | %s |\n", row->reloads ? "yes" : "no", row->meaning);
 }
 
 void config_show_keys(struct buf *out)
@@ -248,9 +239,12 @@ void config_show_keys(struct buf *out)
     struct shown s = {.out = out};
     struct config *config = xcalloc(1, sizeof(*config));
     config_default(config);
-    print(&s, "| key | default | values | reload | meaning |\n|---|---|---|---|---|\n");
+    shown_print(&s, "| key | default | values | reload | meaning |\n|---|---|---|---|---|\n");
     show_list_rows(&s);
+    shown_print(&s, "| `default_region` | the first of `regions` | a region's name | yes | for "
+                    "players of whom nothing is known |\n");
     for (size_t i = 0; i < n_settings; i++)
         show_key_row(&s, &settings[i], config);
     free(config);
+    config_show_fleet_keys(&s);
 }

@@ -14,5 +14,6 @@ void config_show(const struct config *config, bool comments, struct buf *out);
 /* 16 hex digits and a NUL over all that config_show prints: equal digests, equal settings. */
 void config_digest(const struct config *config, char ret[CONFIG_DIGEST_MAX]);
 
-/* Appends a Markdown table of every key: default, values, reload, meaning. */
+/* Appends a Markdown table of every key (default, values, reload, meaning) and one of the keys that
+ * a fleet may have. */
 void config_show_keys(struct buf *out);

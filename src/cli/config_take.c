@@ -1,6 +1,8 @@
 #include "cli/config_take.h"
 
 #include "cli/config_doc.h"
+#include "cli/config_entry.h"
+#include "cli/config_fleet.h"
 #include "cli/setting.h"
 #include "cli/yaml_words.h"
 
@@ -36,52 +38,6 @@ static void refuse(struct reading *r, const char *place, const char *what)
     reading_refuse(r, place, place, "%s", what);
 }
 
-/* Where one is in a list: "tokens, entry 2" and one key of it. */
-struct entry {
-    struct reading *r;
-    const char *list;
-    uint32_t number; /* from 1 */
-    char place[YAML_PLACE_MAX];
-};
-
-static const char *at_key(struct entry *e, const char *key)
-{
-    snprintf(e->place, sizeof(e->place), "%s, entry %" PRIu32 "%s%s", e->list, e->number,
-             key[0] ? ", " : "", key);
-    return e->place;
-}
-
-#define REFUSE(entry, key, ...)                                                                    \
-    reading_refuse((entry)->r, at_key((entry), (key)), (entry)->place, __VA_ARGS__)
-
-/* False (and said) for what is no name; *ret is the copy. */
-static bool take_name(struct entry *e, const char *key, const char *text, char *ret, size_t cap)
-{
-    if (setting_is_name(text, cap - 1))
-        return str_copy(ret, cap, str_of(text));
-    REFUSE(e, key, "must be 1 to %zu of A-Z a-z 0-9 . _ -, not '%.40s'", cap - 1, text);
-    return false;
-}
-
-/* The code of a configured region, or -1. */
-static int find_region(const struct core_config *core, const char *name)
-{
-    for (int code = 0; code < REGION_CODES; code++) {
-        if (core->regions[code].name[0] && strcmp(core->regions[code].name, name) == 0)
-            return code;
-    }
-    return -1;
-}
-
-static bool has_fleet(const struct core_config *core, const char *name)
-{
-    for (size_t i = 0; i < core->n_fleets; i++) {
-        if (strcmp(core->fleets[i].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Degrees: an optional "-", digits, an optional fraction. */
 static bool take_degrees(struct entry *e, const char *key, const char *text, int max, double *ret)
 {
@@ -95,7 +51,7 @@ static bool take_degrees(struct entry *e, const char *key, const char *text, int
         shaped = shaped && *rest == '\0';
     double v = shaped ? strtod(text, NULL) : 0;
     if (!shaped || v < -max || v > max) {
-        REFUSE(e, key, "must be degrees from -%d to %d, not '%.40s'", max, max, text);
+        ENTRY_REFUSE(e, key, "must be degrees from -%d to %d, not '%.40s'", max, max, text);
         return false;
     }
     *ret = v == 0 ? 0 : v; /* no -0 */
@@ -107,8 +63,8 @@ static void take_location(struct entry *e, const struct doc_region *d, struct re
     if (!d->latitude && !d->longitude)
         return;
     if (!d->latitude || !d->longitude) {
-        REFUSE(e, "", "%s is missing; a location has both latitude and longitude",
-               d->latitude ? "longitude" : "latitude");
+        ENTRY_REFUSE(e, "", "%s is missing; a location has both latitude and longitude",
+                     d->latitude ? "longitude" : "latitude");
         return;
     }
     bool good = take_degrees(e, "latitude", d->latitude, 90, &ret->latitude);
@@ -121,19 +77,20 @@ static void take_region(struct entry *e, const struct doc_region *d)
     struct region_config region = {0};
     int64_t code = 0;
     take_location(e, d, &region);
-    bool named = take_name(e, "name", d->name, region.name, sizeof(region.name));
+    bool named = entry_name(e, "name", d->name, region.name, sizeof(region.name));
     if (!setting_read_number(d->code, 0, REGION_CODES - 1, &code) || code == REGION_AUTO) {
-        REFUSE(e, "code",
-               "must be a whole number from 0 to %d without %d (which means any), not '%.40s'",
-               REGION_CODES - 1, REGION_AUTO, d->code);
+        ENTRY_REFUSE(
+            e, "code",
+            "must be a whole number from 0 to %d without %d (which means any), not '%.40s'",
+            REGION_CODES - 1, REGION_AUTO, d->code);
         return;
     }
     if (core->regions[code].name[0]) {
-        REFUSE(e, "code", "%" PRId64 " is already %s", code, core->regions[code].name);
+        ENTRY_REFUSE(e, "code", "%" PRId64 " is already %s", code, core->regions[code].name);
         return;
     }
-    if (named && find_region(core, region.name) >= 0)
-        REFUSE(e, "name", "%s is there twice", region.name);
+    if (named && config_find_region(core, region.name) >= 0)
+        ENTRY_REFUSE(e, "name", "%s is there twice", region.name);
     core->regions[code] = region;
 }
 
@@ -148,50 +105,11 @@ static void take_regions(struct reading *r, const struct doc *d)
     }
 }
 
-static bool take_bool(struct entry *e, const char *key, const char *text)
-{
-    if (strcmp(text, "true") == 0 || strcmp(text, "yes") == 0)
-        return true;
-    if (strcmp(text, "false") != 0 && strcmp(text, "no") != 0)
-        REFUSE(e, key, "must be true or false, not '%.40s'", text);
-    return false;
-}
-
-static void take_fleets(struct reading *r, const struct doc *d)
-{
-    struct core_config *core = &r->config->core;
-    if (!d->fleets)
-        return;
-    core->n_fleets = 0;
-    memset(core->fleets, 0, sizeof(core->fleets));
-    for (uint32_t i = 0; i < d->fleets_count; i++) {
-        struct entry e = {.r = r, .list = "fleets", .number = i + 1};
-        struct fleet_config fleet = {0};
-        if (d->fleets[i].ready_required)
-            fleet.ready_required = take_bool(&e, "ready_required", d->fleets[i].ready_required);
-        if (!take_name(&e, "name", d->fleets[i].name, fleet.name, sizeof(fleet.name)))
-            continue;
-        if (has_fleet(core, fleet.name))
-            REFUSE(&e, "name", "%s is there twice", fleet.name);
-        else
-            core->fleets[core->n_fleets++] = fleet;
-    }
-}
-
 /* Absent means all there are. An empty list, which the schema refuses, would seem to mean none. */
 static uint64_t take_token_regions(struct entry *e, const struct doc_token *d)
 {
     const struct core_config *core = &e->r->config->core;
-    uint64_t regions = 0;
-    for (uint32_t i = 0; i < d->regions_count; i++) {
-        char key[40];
-        int code = find_region(core, d->regions[i]);
-        snprintf(key, sizeof(key), "regions, entry %" PRIu32, i + 1);
-        if (code < 0)
-            REFUSE(e, key, "there is no region '%.40s'", d->regions[i]);
-        else
-            regions |= UINT64_C(1) << code;
-    }
+    uint64_t regions = entry_regions(e, d->regions, d->regions_count);
     for (int code = 0; d->regions_count == 0 && code < REGION_CODES; code++) {
         if (core->regions[code].name[0])
             regions |= UINT64_C(1) << code;
@@ -225,19 +143,19 @@ static bool read_hash(const char *text, uint8_t ret[CORE_HASH_SIZE])
 static bool take_credential(struct entry *e, const struct doc_token *d, uint8_t ret[CORE_HASH_SIZE])
 {
     if (!d->token == !d->hash) {
-        REFUSE(e, "",
-               d->token ? "token and hash are both there; one of them is enough"
-                        : "token or hash is missing");
+        ENTRY_REFUSE(e, "",
+                     d->token ? "token and hash are both there; one of them is enough"
+                              : "token or hash is missing");
         return false;
     }
     if (d->hash && !read_hash(d->hash, ret)) {
-        REFUSE(e, "hash", "must be %d digits of 0-9 a-f (BLAKE2b of the token)",
-               2 * CORE_HASH_SIZE);
+        ENTRY_REFUSE(e, "hash", "must be %d digits of 0-9 a-f (BLAKE2b of the token)",
+                     2 * CORE_HASH_SIZE);
         return false;
     }
     size_t len = d->token ? strlen(d->token) : 0;
     if (d->token && (len == 0 || len > TOKEN_MAX)) {
-        REFUSE(e, "token", "must be 1 to %d bytes", TOKEN_MAX);
+        ENTRY_REFUSE(e, "token", "must be 1 to %d bytes", TOKEN_MAX);
         return false;
     }
     if (d->token)
@@ -245,30 +163,39 @@ static bool take_credential(struct entry *e, const struct doc_token *d, uint8_t 
     return true;
 }
 
+static void take_token_fleet(struct entry *e, const char *said, char *ret, size_t cap)
+{
+    const char *name = said ? said : "default";
+    const struct fleet_config *fleet = config_find_fleet(&e->r->config->core, name);
+    if (fleet && fleet->provider == PROVIDER_AGENT)
+        ENTRY_REFUSE(e, said ? "fleet" : "",
+                     "the servers of fleet %s are started by agents and need no such token", name);
+    else if (fleet)
+        (void)str_copy(ret, cap, str_of(name));
+    else if (said)
+        ENTRY_REFUSE(e, "fleet", "there is no fleet '%.64s'", said);
+    else
+        ENTRY_REFUSE(e, "", "fleet is missing, and there is no fleet 'default'");
+}
+
 static void take_token(struct entry *e, const struct doc_token *d)
 {
     struct core_config *core = &e->r->config->core;
     struct enrolment new = {0};
-    const char *fleet = d->fleet ? d->fleet : "default";
     core->n_enrolments = e->number;
     if (strcmp(d->role, "server") == 0)
         new.role = ROLE_SERVER;
     else if (strcmp(d->role, "chat") == 0)
         new.role = ROLE_CHAT;
     else
-        REFUSE(e, "role", "must be server or chat, not '%.40s'", d->role);
-    if (has_fleet(core, fleet))
-        (void)str_copy(new.fleet, sizeof(new.fleet), str_of(fleet));
-    else if (d->fleet)
-        REFUSE(e, "fleet", "there is no fleet '%.64s'", fleet);
-    else
-        REFUSE(e, "", "fleet is missing, and there is no fleet 'default'");
+        ENTRY_REFUSE(e, "role", "must be server or chat, not '%.40s'", d->role);
+    take_token_fleet(e, d->fleet, new.fleet, sizeof(new.fleet));
     new.regions = take_token_regions(e, d);
     if (!take_credential(e, d, new.hash))
         return;
     for (size_t i = 0; i + 1 < e->number; i++) {
         if (memcmp(core->enrolments[i].hash, new.hash, CORE_HASH_SIZE) == 0) {
-            REFUSE(e, "", "the same token as entry %zu", i + 1);
+            ENTRY_REFUSE(e, "", "the same token as entry %zu", i + 1);
             return;
         }
     }
@@ -294,18 +221,18 @@ static void take_key(struct entry *e, const struct doc_key *d)
     if (strcmp(d->algorithm, "RS256") == 0 || strcmp(d->algorithm, "ES256") == 0)
         (void)str_copy(key.algorithm, sizeof(key.algorithm), str_of(d->algorithm));
     else
-        REFUSE(e, "algorithm", "must be RS256 or ES256, not '%.40s'", d->algorithm);
+        ENTRY_REFUSE(e, "algorithm", "must be RS256 or ES256, not '%.40s'", d->algorithm);
     if (d->file[0] == '\0' || !setting_resolve(d->file, e->r->folder, key.file))
-        REFUSE(e, "file", "must be a path of 1 to %d bytes", CONFIG_PATH_MAX - 1);
-    if (!take_name(e, "name", d->name, key.name, sizeof(key.name)))
+        ENTRY_REFUSE(e, "file", "must be a path of 1 to %d bytes", CONFIG_PATH_MAX - 1);
+    if (!entry_name(e, "name", d->name, key.name, sizeof(key.name)))
         return;
     for (size_t i = 0; i < config->n_keys; i++) {
         if (strcmp(config->keys[i].name, key.name) == 0) {
-            REFUSE(e, "name", "%s is there twice", key.name);
+            ENTRY_REFUSE(e, "name", "%s is there twice", key.name);
             return;
         }
     }
-    key.line = yaml_line(e->r->text, e->r->len, at_key(e, "file"));
+    key.line = yaml_line(e->r->text, e->r->len, entry_at(e, "file"));
     config->keys[config->n_keys++] = key;
 }
 
@@ -318,6 +245,46 @@ static void take_keys(struct reading *r, const struct doc_access *d)
         struct entry e = {.r = r, .list = "access, keys", .number = i + 1};
         take_key(&e, &d->keys[i]);
     }
+}
+
+static void take_proxies(struct reading *r, const struct doc_http *d)
+{
+    struct config *config = r->config;
+    if (!d->trusted_proxies)
+        return;
+    config->n_proxies = 0;
+    memset(config->proxies, 0, sizeof(config->proxies));
+    for (uint32_t i = 0; i < d->trusted_proxies_count; i++) {
+        struct entry e = {.r = r, .list = "http, trusted_proxies", .number = i + 1};
+        if (address_range_parse(d->trusted_proxies[i], &config->proxies[config->n_proxies]))
+            config->n_proxies++;
+        else
+            ENTRY_REFUSE(&e, "", "must be an address or a network, as 10.0.0.0/8, not '%.60s'",
+                         d->trusted_proxies[i]);
+    }
+}
+
+static void take_rates(struct reading *r, const char *list, const struct doc_rate *d, uint32_t n,
+                       struct rate_limit ret[RATE_LIMITS_MAX])
+{
+    if (!d)
+        return;
+    memset(ret, 0, RATE_LIMITS_MAX * sizeof(*ret));
+    for (uint32_t i = 0; i < n; i++) {
+        struct entry e = {.r = r, .list = list, .number = i + 1};
+        int64_t count = 0, seconds = 0;
+        (void)entry_number(&e, "count", d[i].count, 1, 1000 * 1000, &count);
+        (void)entry_number(&e, "seconds", d[i].seconds, 1, 24 * 3600, &seconds);
+        ret[i] = (struct rate_limit){(int32_t)count, seconds * 1000};
+    }
+}
+
+static void take_default_region(struct reading *r, const char *name)
+{
+    int code = name ? config_find_region(&r->config->core, name) : -1;
+    if (name && code < 0)
+        reading_refuse(r, "default_region", "default_region", "there is no region '%.40s'", name);
+    r->config->core.default_region = (int8_t)code;
 }
 
 /* "tls.http" and "key" → "tls, http, key" */
@@ -436,16 +403,28 @@ static void take_tls(struct reading *r, const char *port, struct config_tls *tls
 void config_take(struct reading *r, const struct doc *doc)
 {
     struct config *config = r->config;
+    struct core_config *core = &config->core;
     (void)snprintf(config->name, sizeof(config->name), "%.200s", r->name);
     take_regions(r, doc);
-    take_fleets(r, doc);
+    take_default_region(r, doc->default_region);
+    config_take_fleets(r, doc);
     take_tokens(r, doc);
     take_keys(r, &doc->access);
+    take_proxies(r, &doc->http);
+    take_rates(r, "rates, create", doc->rates.create, doc->rates.create_count, core->create_rates);
+    take_rates(r, "rates, join", doc->rates.join, doc->rates.join_count, core->join_rates);
     take_settings(r, doc);
+    config_check_fleets(r, doc);
+    if (doc->geo.file)
+        config->geo_line = yaml_line(r->text, r->len, "geo, file");
     check_ports(r, doc);
     take_tls(r, "http", &config->tls_http);
     take_tls(r, "server", &config->tls_server);
     take_tls(r, "manager", &config->tls_manager);
-    if (config->core.timeouts.backoff_first_ms > config->core.timeouts.backoff_max_ms)
+    if (core->timeouts.backoff_first_ms > core->timeouts.backoff_max_ms)
         refuse(r, "timeouts", "backoff_first_ms is above backoff_max_ms");
+    if (core->timeouts.host_backoff_ms > core->timeouts.host_backoff_max_ms)
+        refuse(r, "timeouts", "host_backoff_ms is above host_backoff_max_ms");
+    if (core->timeouts.host_ms > core->timeouts.host_lost_ms)
+        refuse(r, "timeouts", "host_ms is above host_lost_ms");
 }

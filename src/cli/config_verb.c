@@ -83,6 +83,7 @@ int config_check_run(int argc, char **argv)
     }
     struct config *config = xcalloc(1, sizeof(*config));
     int code = check(check_file, config);
+    config_done(config);
     free(config);
     return code;
 }
@@ -112,6 +113,7 @@ int config_show_run(int argc, char **argv)
         return EXIT_USAGE;
     struct config *config = xcalloc(1, sizeof(*config));
     int code = show(show_file, config);
+    config_done(config);
     free(config);
     return code;
 }

@@ -40,6 +40,8 @@ void running_done(struct running *r)
 {
     door_tls_done(&r->tls);
     free(r->keys);
+    if (r->config)
+        config_done(r->config);
     free(r->config);
 }
 
@@ -82,18 +84,33 @@ static void hand_over(const struct running *r, struct service *s)
                                                     .gamespace = config->gamespace,
                                                     .keys = r->keys,
                                                     .n_keys = config->n_keys,
-                                                    .metrics_open = config->metrics_open});
+                                                    .metrics_open = config->metrics_open,
+                                                    .launches = config->launches,
+                                                    .n_launches = config->n_launches,
+                                                    .geo_file = config->geo_file,
+                                                    .proxies = config->proxies,
+                                                    .n_proxies = config->n_proxies});
 }
 
 /* Keeps what was read; false when it is what we had, in the file and in those it names. That is no
- * act of an operator, so the service is not told, which would write a line of the audit. */
-static bool keep(struct running *r, const struct config *new, const struct access_key *keys)
+ * act of an operator, so the service is not told, which would write a line of the audit.
+ * The service goes on with the launches it has until it is told of others, so *new gets those that
+ * can go afterwards. */
+static bool keep(struct running *r, struct config *new, const struct access_key *keys)
 {
     const size_t size = CONFIG_MAX_KEYS * sizeof(*keys);
     char digest[CONFIG_DIGEST_MAX];
     config_digest(new, digest);
     bool differs = strcmp(digest, r->digest) != 0 || memcmp(r->keys, keys, size) != 0;
+    struct launch *had = r->config->launches;
+    size_t n_had = r->config->n_launches;
+    struct launch *read = new->launches;
+    size_t n_read = new->n_launches;
     *r->config = *new;
+    r->config->launches = differs ? read : had;
+    r->config->n_launches = differs ? n_read : n_had;
+    new->launches = differs ? had : read;
+    new->n_launches = differs ? n_had : n_read;
     memcpy(r->keys, keys, size);
     memcpy(r->digest, digest, sizeof(digest));
     return differs;
@@ -131,6 +148,7 @@ int running_reload(void *user, struct service *s)
     if (err == 0)
         change(r, new, keys, s);
     free(keys);
+    config_done(new);
     free(new);
     return err;
 }

@@ -122,3 +122,15 @@ bool address_range_has(const struct address_range *range, const union address *a
     }
     return true;
 }
+
+const char *address_range_print(const struct address_range *range, char dst[ADDRESS_MAX])
+{
+    char ip[INET6_ADDRSTRLEN] = "?";
+    bool v4 = IN6_IS_ADDR_V4MAPPED(&range->ip) && range->bits >= 96;
+    inet_ntop(v4 ? AF_INET : AF_INET6, &range->ip.s6_addr[v4 ? 12 : 0], ip, sizeof(ip));
+    if (range->bits == 128)
+        snprintf(dst, ADDRESS_MAX, "%s", ip);
+    else
+        snprintf(dst, ADDRESS_MAX, "%s/%d", ip, range->bits - (v4 ? 96 : 0));
+    return dst;
+}

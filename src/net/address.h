@@ -39,3 +39,6 @@ struct address_range {
  * `bits` are set, which is a slip. */
 bool address_range_parse(const char *text, struct address_range *ret);
 bool address_range_has(const struct address_range *range, const union address *a);
+
+/* "10.0.0.0/8"; one address without its bits. Returns dst. */
+const char *address_range_print(const struct address_range *range, char dst[ADDRESS_MAX]);

@@ -33,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_sentences(&mistakes);
     buf_done(&shown);
+    config_done(&config[0]);
+    config_done(&config[1]);
     free(config);
     return 0;
 }

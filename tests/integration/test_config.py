@@ -8,7 +8,10 @@ import subprocess
 import pytest
 from muster_proc import REPO, binary, run
 
-SECTIONS = "regions, fleets, tokens, timeouts, limits, listen, http, tls, log, access"
+SECTIONS = (
+    "regions, fleets, tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, "
+    "log, access"
+)
 NAME = "A-Z a-z 0-9 . _ -"
 
 # What stands in the file, and every sentence about it.
@@ -93,6 +96,39 @@ MISTAKES = {
     "fleet twice": (
         "fleets: [{name: a}, {name: a}]\n",
         ["line 1: fleets, entry 2, name: a is there twice"],
+    ),
+    "fleet of agents without its program": (
+        "fleets:\n  - name: a\n    provider: agent\n    game: g\n    server: s\n"
+        "    max_players: 4\n",
+        ["line 2: fleets, entry 1: binary is missing; a fleet of provider agent needs it"],
+    ),
+    "two fleets under one path": (
+        "fleets:\n"
+        "  - {name: a, provider: agent, game: g, server: s, binary: b, max_players: 4}\n"
+        "  - {name: b, provider: agent, game: g, server: s, binary: b, max_players: 4}\n",
+        ["line 3: fleets, entry 2, server: g/s is fleet a already"],
+    ),
+    "settings that are no JSON": (
+        "fleets:\n  - name: a\n    provider: agent\n    game: g\n    server: s\n"
+        "    binary: b\n    max_players: 4\n    server_settings: '{\"map\": dust}'\n",
+        [
+            "line 8: fleets, entry 1, server_settings: must be a JSON object; in it, line 1, "
+            "column 12: invalid token near 'dust'"
+        ],
+    ),
+    "settings that are YAML": (
+        "fleets:\n  - {name: a, provider: agent, server_settings: {map: dust}}\n",
+        [
+            "line 2: fleets, entry 1, server_settings: must be one value, not a list or settings"
+        ],
+    ),
+    "key of another provider": (
+        "fleets:\n  - name: a\n    ports: 2\n",
+        ["line 3: fleets, entry 1, ports: is for fleets of provider agent only"],
+    ),
+    "no such default region": (
+        "default_region: XX\n",
+        ["line 1: default_region: there is no region 'XX'"],
     ),
     "neither yes nor no": (
         "fleets: [{name: a, ready_required: sometimes}]\n",
@@ -287,6 +323,15 @@ def test_files_that_are_named_are_looked_at(tmp_path):
     assert started == first.replace("config check", "serve"), "a start says the same"
 
 
+def test_a_database_of_places_must_be_there(tmp_path):
+    (tmp_path / "m.yaml").write_text("log: {}\ngeo:\n  file: places.mmdb\n")
+    checked = in_folder(tmp_path, "config", "check", "m.yaml")
+    assert checked.returncode == 1
+    assert checked.stderr == (
+        "muster config check: m.yaml: line 3: geo, file: places.mmdb: No such file or directory\n"
+    )
+
+
 def test_key_of_another_certificate_is_named_with_its_line(tmp_path):
     assert in_folder(tmp_path, "cert", "dev", "--out", "a").returncode == 0
     (tmp_path / "m.yaml").write_text(
@@ -321,7 +366,22 @@ EVERYTHING = {
         {"code": 2, "name": "EU", "latitude": 50.11, "longitude": 8.68},
         {"code": 40, "name": "MOON"},
     ],
-    "fleets": [{"name": "default"}, {"name": "arena", "ready_required": True}],
+    "fleets": [
+        {"name": "default"},
+        {"name": "arena", "ready_required": True},
+        {
+            "name": "rooms",
+            "provider": "agent",
+            "game": "g",
+            "server": "s",
+            "binary": "b",
+            "max_players": 4,
+            "server_settings": '{"a": "\\""}',
+            "versions": [{"name": "1.0"}],
+        },
+    ],
+    "default_region": "MOON",
+    "rates": {"create": [{"count": 1, "seconds": 2}]},
     "tokens": [
         {"token": "open sesame", "role": "server", "fleet": "arena", "regions": ["MOON"]},
         {"token": "abracadabra", "role": "chat"},
@@ -355,7 +415,7 @@ def test_check_says_what_there_is(tmp_path):
     (tmp_path / "m.yaml").write_text(json.dumps(EVERYTHING))
     checked = in_folder(tmp_path, "config", "check", "m.yaml")
     assert re.fullmatch(
-        r"m\.yaml is fine: 2 regions, 2 fleets, 2 tokens, 0 access keys; digest [0-9a-f]{16}\n",
+        r"m\.yaml is fine: 2 regions, 3 fleets, 2 tokens, 0 access keys; digest [0-9a-f]{16}\n",
         checked.stdout,
     )
 

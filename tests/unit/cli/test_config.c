@@ -25,12 +25,15 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    free(*state);
+    struct fixture *f = *state;
+    config_done(&f->config);
+    free(f);
     return 0;
 }
 
 static int parse(struct fixture *f, const char *text)
 {
+    config_done(&f->config);
     config_default(&f->config);
     f->mistakes.sentence[0][0] = '\0';
     return config_parse("muster.yaml", text, strlen(text), &f->config, &f->mistakes);
@@ -217,7 +220,8 @@ static void test_unknown_keys_are_refused(void **state)
     struct fixture *f = *state;
     refuse_text(f, "colour: blue\n",
                 "muster.yaml: line 1: there is no setting 'colour'; known are regions, fleets, "
-                "tokens, timeouts, limits, listen, http, tls, log, access");
+                "tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, log, "
+                "access");
     refuse_text(f, "timeouts:\n  ack: 5\n",
                 "muster.yaml: line 2: timeouts: there is no setting 'ack'; did you mean 'ack_ms'?");
     refuse_text(f, "regions:\n  - {code: 1, nam: X}\n",
@@ -499,6 +503,189 @@ static void test_settings_that_contradict_each_other(void **state)
                 "muster.yaml: line 1: timeouts: backoff_first_ms is above backoff_max_ms");
 }
 
+static void test_fleets_of_agents(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f, "fleets:\n"
+                   "  - {name: default}\n"
+                   "  - name: arena\n"
+                   "    provider: agent\n"
+                   "    game: shooter\n"
+                   "    server: main\n"
+                   "    regions: [EU, USE]\n"
+                   "    other_regions: true\n"
+                   "    binary: bin/arena\n"
+                   "    endpoint: uri\n"
+                   "    ports: 4\n"
+                   "    arguments: [--fast, '']\n"
+                   "    env: [{key: LANG, value: C}, {key: _x1, value: ''}]\n"
+                   "    max_players: 8\n"
+                   "    server_settings: |\n"
+                   "      {\"map\": \"dust\"}\n"
+                   "    access_token: {account: robot, scopes: 'game,profile'}\n"
+                   "    discover: [{name: login, url: 'https://login.example'}]\n"
+                   "    spawn_timeout_s: 31\n"
+                   "    reserve_s: 32\n"
+                   "    status_period_s: 33\n"
+                   "    empty_timeout_s: 34\n"
+                   "    max_session_s: 35\n"
+                   "    versions:\n"
+                   "      - {name: '1.0'}\n"
+                   "      - {name: '2.0', enabled: false, server_settings: '{\"map\":1}'}\n");
+    assert_int_equal(f->config.core.n_fleets, 2);
+    const struct fleet_config *c = &f->config.core.fleets[1];
+    assert_int_equal(f->config.core.fleets[0].provider, PROVIDER_CHAT);
+    assert_int_equal(c->provider, PROVIDER_AGENT);
+    assert_string_equal(c->game, "shooter");
+    assert_string_equal(c->server, "main");
+    assert_true(c->regions == 5 && c->other_regions);
+    assert_int_equal(c->max_players, 8);
+    assert_int_equal(c->spawn_ms, 31000);
+    assert_int_equal(c->reserve_ms, 32000);
+    assert_int_equal(c->empty_ms, 34000);
+    assert_int_equal(c->session_ms, 35000);
+    assert_int_equal(c->n_versions, 2);
+    assert_string_equal(c->versions[0].name, "1.0");
+    assert_true(!c->versions[0].disabled && c->versions[1].disabled);
+    assert_int_equal(f->config.n_launches, 1);
+    const struct launch *l = &f->config.launches[0];
+    assert_string_equal(l->fleet, "arena");
+    assert_string_equal(l->binary, "bin/arena");
+    assert_true(l->endpoint_uri);
+    assert_int_equal(l->ports, 4);
+    assert_int_equal(l->n_arguments, 2);
+    assert_string_equal(l->arguments[0], "--fast");
+    assert_int_equal(l->n_env, 2);
+    assert_string_equal(l->env[0].key, "LANG");
+    assert_string_equal(l->env[0].value, "C");
+    assert_string_equal(l->server_settings, "{\"map\": \"dust\"}\n");
+    assert_string_equal(l->token_account, "robot");
+    assert_string_equal(l->token_scopes, "game,profile");
+    assert_string_equal(l->discover[0].key, "login");
+    assert_string_equal(l->discover[0].value, "https://login.example");
+    assert_int_equal(l->status_period_ms, 33000);
+    assert_int_equal(l->n_versions, 2);
+    assert_null(l->versions[0].server_settings);
+    assert_string_equal(l->versions[1].name, "2.0");
+    assert_string_equal(l->versions[1].server_settings, "{\"map\":1}");
+}
+
+static void test_what_a_fleet_of_agents_does_not_say(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f,
+                "fleets:\n"
+                "  - {name: a, provider: agent, game: g, server: s, binary: b, max_players: 1}\n"
+                "  - {name: b, provider: agent, game: g, server: t, binary: b, max_players: 1}\n");
+    const struct fleet_config *c = &f->config.core.fleets[1];
+    const struct launch *l = &f->config.launches[1];
+    assert_true(c->regions == 0 && !c->other_regions);
+    assert_int_equal(c->spawn_ms, 30000);
+    assert_int_equal(c->reserve_ms, 30000);
+    assert_int_equal(c->empty_ms, 300000);
+    assert_int_equal(c->session_ms, 21600000);
+    assert_int_equal(c->n_versions, 0);
+    assert_string_equal(l->fleet, "b");
+    assert_int_equal(l->ports, 1);
+    assert_false(l->endpoint_uri);
+    assert_int_equal(l->status_period_ms, 10000);
+    assert_null(l->server_settings);
+}
+
+#define AGENT_FLEET "fleets:\n  - {name: a, provider: agent, game: g, server: s, "
+#define AGENT_FLEET_MORE AGENT_FLEET "binary: b, max_players: 1,\n     "
+#define AT_FLEET "muster.yaml: line 3: fleets, entry 1, "
+
+static void test_wrong_fleets_of_agents(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *text, *sentence;
+    } rows[] = {
+        {AGENT_FLEET "max_players: 2}\n",
+         "muster.yaml: line 2: fleets, entry 1: binary is missing; "
+         "a fleet of provider agent needs it"},
+        {AGENT_FLEET "binary: b}\n",
+         "muster.yaml: line 2: fleets, entry 1: max_players is missing; "
+         "a fleet of provider agent needs it"},
+        {AGENT_FLEET_MORE "ports: 5}\n",
+         AT_FLEET "ports: must be a whole number from 1 to 4, not '5'"},
+        {AGENT_FLEET_MORE "regions: [XX]}\n", AT_FLEET "regions, entry 1: there is no region 'XX'"},
+        {AGENT_FLEET_MORE "endpoint: tcp}\n", AT_FLEET "endpoint: must be path or uri, not 'tcp'"},
+        {AGENT_FLEET_MORE "server_settings: '{\"a\": }'}\n",
+         AT_FLEET "server_settings: must be a JSON object; in it, line 1, column 7: unexpected "
+                  "token near '}'"},
+        {AGENT_FLEET_MORE "server_settings: '[]'}\n",
+         AT_FLEET "server_settings: must be a JSON object, not another value"},
+        {AGENT_FLEET_MORE "env: [{key: A, value: x}, {key: A, value: y}]}\n",
+         AT_FLEET "env, entry 2, key: A is there twice"},
+        {AGENT_FLEET_MORE "env: [{key: room_id, value: x}]}\n",
+         AT_FLEET "env, entry 1, key: room_id is set by the agent"},
+        {AGENT_FLEET_MORE "env: [{key: 1A, value: x}]}\n",
+         AT_FLEET "env, entry 1, key: must be 1 to 63 of A-Z a-z 0-9 _ and begin with no digit"},
+        {AGENT_FLEET_MORE "discover: [{name: a, url: ftp://x}]}\n",
+         AT_FLEET "discover, entry 1, url: must be a URL of at most 255 bytes that begins with "
+                  "http:// or https://"},
+        {AGENT_FLEET_MORE "access_token: {account: a, scopes: 'a,,b'}}\n",
+         AT_FLEET "access_token, scopes: must be scopes with commas between them, as "
+                  "game,profile, not 'a,,b'"},
+        {AGENT_FLEET_MORE "versions: [{name: '1'}, {name: '1'}]}\n",
+         AT_FLEET "versions, entry 2, name: 1 is there twice"},
+        {AGENT_FLEET_MORE "versions: [{name: '1', server_settings: x}]}\n",
+         AT_FLEET "versions, entry 1, server_settings: must be a JSON object; in it, line 1, "
+                  "column 1: invalid token near 'x'"},
+        {AGENT_FLEET_MORE "ready_required: true}\n",
+         AT_FLEET "ready_required: is for fleets of provider chat only"},
+        {AGENT_FLEET_MORE "spawn_timeout_s: 46}\n",
+         AT_FLEET "spawn_timeout_s: servers get 46000 ms to start, but players wait only 45000 ms "
+                  "(timeouts, place_ms)"},
+        {AGENT_FLEET_MORE "}\n  - {name: b, provider: agent, game: g, server: s, binary: b, "
+                          "max_players: 1}\n",
+         "muster.yaml: line 4: fleets, entry 2, server: g/s is fleet a already"},
+        {AGENT_FLEET_MORE "}\ntokens: [{token: t, role: server, fleet: a}]\n",
+         "muster.yaml: line 4: tokens, entry 1, fleet: the servers of fleet a are started by "
+         "agents and need no such token"},
+        {"fleets: [{name: a, provider: cloud}]\n",
+         "muster.yaml: line 1: fleets, entry 1, provider: must be chat or agent, not 'cloud'"},
+        {"fleets: [{name: a, binary: b}]\n",
+         "muster.yaml: line 1: fleets, entry 1, binary: is for fleets of provider agent only"},
+        {"fleets: [{name: a, versions: [{name: b}]}]\n",
+         "muster.yaml: line 1: fleets, entry 1, versions: is for fleets of provider agent only"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        refuse_text(f, rows[i].text, rows[i].sentence);
+}
+
+static void test_what_holds_for_players(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f, "default_region: EU\n"
+                   "rates: {create: [{count: 2, seconds: 10}]}\n"
+                   "geo: {file: places.mmdb}\n"
+                   "http: {trusted_proxies: [10.0.0.0/8, '::1']}\n");
+    const struct core_config *core = &f->config.core;
+    assert_int_equal(core->default_region, 2);
+    assert_string_equal(config_default_region(&f->config), "EU");
+    assert_int_equal(core->create_rates[0].count, 2);
+    assert_int_equal(core->create_rates[0].ms, 10000);
+    assert_int_equal(core->create_rates[1].count, 0);
+    assert_int_equal(core->join_rates[0].count, 30);
+    assert_string_equal(f->config.geo_file, "places.mmdb");
+    assert_int_equal(f->config.n_proxies, 2);
+    assert_int_equal(f->config.proxies[0].bits, 104);
+
+    refuse_text(f, "default_region: XX\n",
+                "muster.yaml: line 1: default_region: there is no region 'XX'");
+    refuse_text(f, "rates:\n  join:\n    - {count: 0, seconds: 5}\n",
+                "muster.yaml: line 3: rates, join, entry 1, count: must be a whole number from 1 "
+                "to 1000000, not '0'");
+    refuse_text(f, "http: {trusted_proxies: [10.0.0.1/8]}\n",
+                "muster.yaml: line 1: http, trusted_proxies, entry 1: must be an address or a "
+                "network, as 10.0.0.0/8, not '10.0.0.1/8'");
+    refuse_text(f, "timeouts: {host_ms: 5000, host_lost_ms: 4999}\n",
+                "muster.yaml: line 1: timeouts: host_ms is above host_lost_ms");
+}
+
 static void test_files(void **state)
 {
     struct fixture *f = *state;
@@ -546,6 +733,10 @@ int main(void)
         T(test_every_mistake_is_named),
         T(test_no_sentence_holds_a_token),
         T(test_settings_that_contradict_each_other),
+        T(test_fleets_of_agents),
+        T(test_what_a_fleet_of_agents_does_not_say),
+        T(test_wrong_fleets_of_agents),
+        T(test_what_holds_for_players),
         T(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

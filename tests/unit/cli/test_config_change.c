@@ -25,13 +25,17 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    free(*state);
+    struct fixture *f = *state;
+    config_done(&f->old);
+    config_done(&f->new);
+    free(f);
     return 0;
 }
 
 static void load(struct fixture *f, const char *text, struct config *ret)
 {
     f->mistakes.sentence[0][0] = '\0';
+    config_done(ret);
     config_default(ret);
     config_parse("muster.yaml", text, strlen(text), ret, &f->mistakes);
     assert_string_equal(f->mistakes.sentence[0], "");
@@ -100,6 +104,31 @@ static void lists_say_what_came_went_and_is_different(void **state)
                             "                {name: b, algorithm: ES256, file: z}]}"),
                      2);
     assert_string_equal(f->log, CHANGED "access.keys n=2 names=\"~a +b\"\n");
+}
+
+#define ROOMS "fleets: [{name: a, provider: agent, game: g, server: s, binary: b, max_players: 1"
+
+static void how_servers_are_started_is_compared(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(change(f, ROOMS ", env: [{key: K, value: secret}]}]", ROOMS "}]"), 1);
+    assert_string_equal(f->log, CHANGED "fleets n=1 names=\"~a\"\n");
+    assert_int_equal(change(f, ROOMS ", ports: 1}]", ROOMS "}]"), 0);
+    assert_string_equal(f->log, "");
+}
+
+static void what_holds_for_players_is_compared(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(change(f, "http: {trusted_proxies: [10.0.0.0/8, '::1']}\n",
+                            "http: {trusted_proxies: ['::1', '::2']}\n"
+                            "default_region: EU\n"
+                            "rates: {join: [{count: 1, seconds: 2}, {count: 3, seconds: 4}]}\n"),
+                     4);
+    assert_string_equal(f->log,
+                        CHANGED "http.trusted_proxies n=2 names=\"+::2 -10.0.0.0/8\"\n" CHANGED
+                                "default_region before=\"USE\" now=\"EU\"\n" CHANGED
+                                "rates.join before=\"30/60\" now=\"1/2 3/4\"\n");
 }
 
 /* printf %s one | b2sum -l 256, and so on; eight digits are enough to find them in the file. */
@@ -188,6 +217,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(nothing_is_said_about_what_is_the_same),
         T(lists_say_what_came_went_and_is_different),
+        T(how_servers_are_started_is_compared),
+        T(what_holds_for_players_is_compared),
         T(tokens_are_named_by_their_hash),
         T(a_long_list_is_cut_and_counted),
         T(settings_say_before_and_now),

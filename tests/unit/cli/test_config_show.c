@@ -28,6 +28,8 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     buf_done(&f->text);
+    config_done(&f->config);
+    config_done(&f->again);
     free(f);
     return 0;
 }
@@ -38,6 +40,12 @@ static const char *show(struct fixture *f, const struct config *config, bool com
     config_show(config, comments, &f->text);
     buf_append(&f->text, "", 1);
     return (const char *)f->text.data;
+}
+
+static void start_anew(struct config *config)
+{
+    config_done(config);
+    config_default(config);
 }
 
 static void load(struct fixture *f, const char *text, struct config *ret)
@@ -54,13 +62,23 @@ static const char everything[] =
     "  - {code: 0, name: \"null\", latitude: 0.1, longitude: -0.300000000000001}\n"
     "  - {code: 63, name: '007', latitude: -90, longitude: 179.999999999999}\n"
     "  - {code: 5, name: 'yes'}\n"
-    "fleets: [{name: default}, {name: on, ready_required: yes}]\n"
+    "fleets: [{name: default}, {name: on, ready_required: yes},\n"
+    "  {name: rooms, provider: agent, game: g, server: s, regions: ['007'], other_regions: yes,\n"
+    "   binary: 'a \"b', endpoint: uri, ports: 3, arguments: ['', \"\\x01\"], max_players: 9,\n"
+    "   env: [{key: A, value: 'b: #'}], server_settings: \"{\\n\\t\\\"a\\\": 1}\",\n"
+    "   access_token: {account: a, scopes: 'b,c'}, discover: [{name: d, url: 'http://e'}],\n"
+    "   spawn_timeout_s: 1, reserve_s: 2, status_period_s: 3, empty_timeout_s: 4,\n"
+    "   max_session_s: 5, versions: [{name: v}, {name: w, enabled: no, server_settings: '{}'}]}]\n"
+    "default_region: '007'\n"
+    "rates: {create: [{count: 1, seconds: 2}], join: [{count: 3, seconds: 4}]}\n"
+    "geo: {file: a.mmdb}\n"
     "tokens:\n"
     "  - {token: 'hunter2 \"quoted\"', role: server, fleet: on, regions: ['007']}\n"
     "  - {token: hunter3, role: chat}\n"
     "listen: {bind: '::1', server_port: 0, manager_port: 65535, connections: 1,\n"
     "         connections_per_address: 1000000}\n"
-    "http: {port: 1, connections: 2, connections_per_address: 3, metrics: open}\n"
+    "http: {port: 1, connections: 2, connections_per_address: 3, metrics: open,\n"
+    "       trusted_proxies: ['10.0.0.0/8', '2001:db8::1']}\n"
     "tls:\n"
     "  http: {certificate: 'a b: #\"\\.pem', key: \"k\\x7f\\n.pem\"}\n"
     "  manager: {certificate: caf\xC3\xA9.pem, key: k.pem, client_ca: ca.pem}\n"
@@ -71,7 +89,8 @@ static const char everything[] =
     "timeouts: {ack_ms: 1, zero_report_ms: 604800000}\n"
     "limits: {tickets_open: 1, audit_kept: 10000000}\n";
 
-/* On which line a setting stands is no setting. */
+/* On which line a setting stands is no setting, nor where in memory. A default region that is not
+ * said is shown as the one it is. */
 static void forget_lines(struct config *config)
 {
     struct config_tls *ports[] = {&config->tls_http, &config->tls_server, &config->tls_manager};
@@ -80,6 +99,10 @@ static void forget_lines(struct config *config)
     for (size_t i = 0; i < config->n_keys; i++)
         config->keys[i].line = 0;
     memset(config->name, 0, sizeof(config->name));
+    config_done(config);
+    config->geo_line = 0;
+    if (config->core.default_region < 0)
+        config->core.default_region = 0;
 }
 
 static void what_is_shown_loads_to_the_same(void **state)
@@ -88,17 +111,17 @@ static void what_is_shown_loads_to_the_same(void **state)
     const char *texts[] = {"", everything};
     for (size_t i = 0; i < 2; i++) {
         for (int comments = 0; comments < 2; comments++) {
-            config_default(&f->config);
-            config_default(&f->again);
+            start_anew(&f->config);
+            start_anew(&f->again);
             load(f, texts[i], &f->config);
             char *shown = strdup(show(f, &f->config, comments));
             load(f, shown, &f->again);
             /* Shown is what listen.bind says; said is what http.bind says. */
             memcpy(f->again.http_bind_ip, f->config.http_bind_ip, sizeof(f->again.http_bind_ip));
+            assert_string_equal(show(f, &f->again, comments), shown);
             forget_lines(&f->config);
             forget_lines(&f->again);
             assert_memory_equal(&f->config, &f->again, sizeof(f->config));
-            assert_string_equal(show(f, &f->again, comments), shown);
             free(shown);
         }
     }
@@ -128,6 +151,9 @@ static void a_line_says_unit_and_meaning(void **state)
     assert_null(strchr(show(f, &f->config, false), '#'));
 }
 
+#define AGENT_FLEET                                                                                \
+    "fleets: [{name: a, provider: agent, game: g, server: s, binary: b, max_players: 1"
+
 /* Any setting that differs gives another digest. */
 static void the_digest_is_of_every_setting(void **state)
 {
@@ -142,15 +168,38 @@ static void the_digest_is_of_every_setting(void **state)
         "tokens: [{token: b, role: chat}]",
         "tokens: [{token: a, role: server}]",
         "tokens: [{token: a, role: chat, regions: [EU]}]",
+        AGENT_FLEET "}]",
+        AGENT_FLEET ", ports: 2}]",
+        AGENT_FLEET ", endpoint: uri}]",
+        AGENT_FLEET ", regions: [EU]}]",
+        AGENT_FLEET ", other_regions: yes}]",
+        AGENT_FLEET ", arguments: [x]}]",
+        AGENT_FLEET ", env: [{key: A, value: x}]}]",
+        AGENT_FLEET ", env: [{key: A, value: y}]}]",
+        AGENT_FLEET ", server_settings: '{\"a\":1}'}]",
+        AGENT_FLEET ", access_token: {account: a, scopes: b}}]",
+        AGENT_FLEET ", discover: [{name: a, url: 'http://b'}]}]",
+        AGENT_FLEET ", spawn_timeout_s: 7}]",
+        AGENT_FLEET ", reserve_s: 7}]",
+        AGENT_FLEET ", status_period_s: 7}]",
+        AGENT_FLEET ", empty_timeout_s: 7}]",
+        AGENT_FLEET ", max_session_s: 7}]",
+        AGENT_FLEET ", versions: [{name: v}]}]",
+        AGENT_FLEET ", versions: [{name: v, enabled: no}]}]",
+        AGENT_FLEET ", versions: [{name: v, server_settings: '{}'}]}]",
+        "default_region: SG",
+        "rates: {create: [{count: 1, seconds: 2}]}",
+        "rates: {join: [{count: 1, seconds: 2}]}",
+        "http: {trusted_proxies: ['::1']}",
         "access: {keys: [{name: a, algorithm: RS256, file: a}]}",
         "access: {keys: [{name: a, algorithm: ES256, file: a}]}",
         "access: {keys: [{name: a, algorithm: ES256, file: b}]}",
     };
-    enum { TEXTS = sizeof(texts) / sizeof(texts[0]), MAX = 100 };
+    enum { TEXTS = sizeof(texts) / sizeof(texts[0]), MAX = 200 };
     char digests[MAX][CONFIG_DIGEST_MAX];
     size_t n = 0;
     for (size_t i = 0; i < TEXTS; i++) {
-        config_default(&f->again);
+        start_anew(&f->again);
         load(f, texts[i], &f->again);
         config_digest(&f->again, digests[n++]);
     }
@@ -161,7 +210,7 @@ static void the_digest_is_of_every_setting(void **state)
                                              [SETTING_FILE] = "f"};
         const struct setting *s = &settings[i];
         char why[SETTING_WHY_MAX];
-        config_default(&f->again);
+        start_anew(&f->again);
         const char *value = s->kind == SETTING_WORD ? s->words[1] : values[s->kind];
         assert_true(setting_take(s, value, "", &f->again, why));
         config_digest(&f->again, digests[n++]);

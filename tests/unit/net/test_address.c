@@ -72,7 +72,7 @@ static void test_loopback(void **state)
 
 static bool has(const char *range_text, const char *ip)
 {
-    struct address_range range;
+    struct address_range range = {0};
     assert_true(address_range_parse(range_text, &range));
     union address a = parse(ip, 1);
     return address_range_has(&range, &a);
@@ -91,13 +91,26 @@ static void test_networks(void **state)
     assert_false(has("0.0.0.0/0", "2001:db8::1"));
 }
 
+static void test_networks_are_printed_as_they_are_written(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"10.0.0.0/8",    "192.0.2.7", "0.0.0.0/0",
+                                        "2001:db8::/33", "::1",       "::/0"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct address_range range = {0};
+        char text[ADDRESS_MAX];
+        assert_true(address_range_parse(texts[i], &range));
+        assert_string_equal(address_range_print(&range, text), texts[i]);
+    }
+}
+
 static void test_refuses_what_is_no_network(void **state)
 {
     (void)state;
     static const char *const texts[] = {
         "",        "10.0.0.0/33", "10.0.0.0/",    "10.0.0.0/+8",  "10.0.0.1/8",
         "::1/129", "::1/64",      "10.0.0.0/8/8", "proxy.example"};
-    struct address_range range;
+    struct address_range range = {0};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_false(address_range_parse(texts[i], &range));
 }
@@ -113,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_ipv6_counts_by_network),
         cmocka_unit_test(test_loopback),
         cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_networks_are_printed_as_they_are_written),
         cmocka_unit_test(test_refuses_what_is_no_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
