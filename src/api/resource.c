@@ -1,49 +1,11 @@
 #include "api/resource.h"
 
+#include "api/shape_rows.h"
 #include "base/err.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The C type behind each kind; the conditional compiles only when the member has it. */
-#define TYPE_ID int64_t
-#define TYPE_TIME int64_t
-#define TYPE_INT8 int8_t
-#define TYPE_INT32 int32_t
-#define TYPE_INT64 int64_t
-#define TYPE_FLOAT float
-#define TYPE_DOUBLE double
-#define TYPE_BOOL bool
-#define TYPE_TEXT const char *
-
-#define PLACE(kind_, struct_, member_)                                                             \
-    (offsetof(struct_, member_) +                                                                  \
-     0 * sizeof(*(1 ? (TYPE_##kind_ const *)0 : &((const struct_ *)0)->member_)))
-
-#define ROW(kind_, name_, struct_, member_, help_)                                                 \
-    {                                                                                              \
-        .name = (name_), .kind = SHAPE_##kind_, .offset = PLACE(kind_, struct_, member_),          \
-        .help = (help_)                                                                            \
-    }
-
-#define ROW_OR_NULL(kind_, name_, struct_, member_, help_)                                         \
-    {                                                                                              \
-        .name = (name_), .kind = SHAPE_##kind_, .may_be_null = true,                               \
-        .offset = PLACE(kind_, struct_, member_), .help = (help_)                                  \
-    }
-
-#define ROW_WORD(name_, words_, struct_, member_, help_)                                           \
-    {                                                                                              \
-        .name = (name_), .kind = SHAPE_WORD, .offset = PLACE(TEXT, struct_, member_),              \
-        .words = (words_), .help = (help_)                                                         \
-    }
-
-#define ROW_OBJECT(name_, shape_, struct_, member_, help_)                                         \
-    {                                                                                              \
-        .name = (name_), .kind = SHAPE_OBJECT, .offset = offsetof(struct_, member_),               \
-        .shape = &(shape_), .help = (help_)                                                        \
-    }
 
 /* ── words ─────────────────────────────────────────────────────────────────────────────────── */
 

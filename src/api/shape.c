@@ -27,6 +27,14 @@ static void write_id(struct json_writer *w, const struct shape_row *row, int64_t
         json_id(w, id);
 }
 
+static void write_int(struct json_writer *w, const struct shape_row *row, int32_t v, int32_t none)
+{
+    if (row->may_be_null && v == none)
+        json_none(w);
+    else
+        json_int(w, v);
+}
+
 static void write_int64(struct json_writer *w, const struct shape_row *row, int64_t v)
 {
     if (row->may_be_null && v == 0)
@@ -54,10 +62,10 @@ static void write_value(struct json_writer *w, const struct shape_row *row, cons
         json_time(w, *(const int64_t *)value);
         return;
     case SHAPE_INT8:
-        json_int(w, *(const int8_t *)value);
+        write_int(w, row, *(const int8_t *)value, SHAPE_NO_INT8);
         return;
     case SHAPE_INT32:
-        json_int(w, *(const int32_t *)value);
+        write_int(w, row, *(const int32_t *)value, SHAPE_NO_INT32);
         return;
     case SHAPE_INT64:
         write_int64(w, row, *(const int64_t *)value);

@@ -6,13 +6,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct core_config;
 
 enum shape_kind {
     SHAPE_ID, /* int64_t as decimal text; this and TIME: null for 0 where it may be null */
     SHAPE_TIME,
-    SHAPE_INT8,
+    SHAPE_INT8, /* this and INT32: null for SHAPE_NO_INT8, SHAPE_NO_INT32 where it may be null */
     SHAPE_INT32,
     SHAPE_INT64,
     SHAPE_FLOAT,
@@ -28,6 +29,10 @@ enum shape_kind {
     SHAPE_INTS,   /* a list; by `write` */
     SHAPE_MAP,    /* an object whose values are objects of `shape`, under any keys; by `write` */
 };
+
+/* A number that is none. */
+#define SHAPE_NO_INT8 INT8_MIN
+#define SHAPE_NO_INT32 INT32_MIN
 
 struct shape;
 
