@@ -173,15 +173,32 @@ static bool names(const struct arg *arg, const char *word, const char **ret_valu
     return true;
 }
 
+/* The next argument without a name, or the last when all are there; NULL = the verb has none. */
+static const struct arg *find_word(const struct arg *const *tables)
+{
+    const struct arg *last = NULL;
+    for (; *tables; tables++) {
+        for (const struct arg *arg = *tables; arg->name; arg++) {
+            if (arg->kind != ARG_WORD)
+                continue;
+            last = arg;
+            if (!*(const char **)arg->into)
+                return arg;
+        }
+    }
+    return last;
+}
+
 /* The row a word of the command line belongs to, or NULL. */
 static const struct arg *find(const struct arg *const *tables, const char *word,
                               const char **ret_value)
 {
     *ret_value = NULL;
-    bool option = is_option(word);
+    if (!is_option(word))
+        return find_word(tables);
     for (; *tables; tables++) {
         for (const struct arg *arg = *tables; arg->name; arg++) {
-            if (arg->kind == ARG_WORD ? !option : option && names(arg, word, ret_value))
+            if (arg->kind != ARG_WORD && names(arg, word, ret_value))
                 return arg;
         }
     }

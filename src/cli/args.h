@@ -14,7 +14,8 @@ enum arg_kind {
     ARG_TEXT,    /* const char * */
     ARG_CHOICE,  /* const char *: one of `words` */
     ARG_LIST,    /* const char *: texts with commas between them, each one of `words` if any */
-    ARG_WORD,    /* const char *, NULL before: the one argument without a name */
+    ARG_WORD, /* const char *, NULL before: an argument without a name; several are taken in order
+               */
 };
 
 struct arg {

@@ -124,18 +124,29 @@ static struct arg row_of(struct ask *a, size_t i)
 
 void ask_init(struct ask *a, const char *operation, const char *word)
 {
-    *a = (struct ask){.operation = operation_find(operation)};
+    *a = (struct ask){.operation = operation_find(operation), .word = word};
     assert(a->operation);
     size_t n = 0;
     for (size_t i = 0; a->operation->fields[i].name; i++) {
         const struct field *f = &a->operation->fields[i];
+        bool in_path = operation_is_in_path(a->operation, f);
         a->values[i].number = NOT_GIVEN;
-        if (operation_is_in_path(a->operation, f))
+        if (in_path && word)
             a->table[n++] =
                 (struct arg){.name = word, .kind = ARG_WORD, .into = &a->values[i].text};
-        else if (!is_verbs_own(a, f))
+        else if (!in_path && !is_verbs_own(a, f))
             a->table[n++] = row_of(a, i);
     }
+}
+
+void ask_add_word(struct ask *a, const char *field, const char *word)
+{
+    size_t n = 0;
+    while (a->table[n].name)
+        n++;
+    assert(n + 1 < sizeof(a->table) / sizeof(a->table[0]));
+    a->table[n] =
+        (struct arg){.name = word, .kind = ARG_WORD, .into = &a->values[index_of(a, field)].text};
 }
 
 static bool is_number(const char *text)
@@ -149,21 +160,28 @@ static bool is_given(const struct ask *a, size_t i)
     return a->values[i].text || a->values[i].number != NOT_GIVEN;
 }
 
-bool ask_check(const struct ask *a, const char *verb)
+/* What a field that is missing is called: as a word when it may be one. */
+static bool refuse_missing(const struct ask *a, const char *verb, size_t i)
 {
     const struct arg *row = a->table;
+    while (row->name && (row->kind != ARG_WORD || row->into != &a->values[i].text))
+        row++;
+    if (row->name)
+        return args_refuse(verb, "needs a %s", row->name);
+    return args_refuse(verb, "%s is needed", a->names[i]);
+}
+
+bool ask_check(const struct ask *a, const char *verb)
+{
     for (size_t i = 0; a->operation->fields[i].name; i++) {
         const struct field *f = &a->operation->fields[i];
-        if (is_verbs_own(a, f))
+        bool in_path = operation_is_in_path(a->operation, f);
+        if (is_verbs_own(a, f) || (in_path && !a->word))
             continue;
-        bool in_path = row->kind == ARG_WORD;
-        if (in_path && !a->values[i].text)
-            return args_refuse(verb, "needs a %s", row->name);
+        if ((in_path || f->required) && !is_given(a, i))
+            return refuse_missing(a, verb, i);
         if (in_path && f->kind == FIELD_ID && !is_number(a->values[i].text))
-            return args_refuse(verb, "%s is a number, not '%s'", row->name, a->values[i].text);
-        if (f->required && !is_given(a, i))
-            return args_refuse(verb, "%s is needed", row->name);
-        row++;
+            return args_refuse(verb, "%s is a number, not '%s'", a->word, a->values[i].text);
     }
     return true;
 }

@@ -8,11 +8,12 @@
 #include "api/operation.h"
 #include "cli/args.h"
 
-enum { ASK_NAME_MAX = 32 };
+enum { ASK_NAME_MAX = 32, ASK_WORDS_MAX = 2 };
 
 struct ask {
     const struct operation *operation;
-    struct arg table[OPERATION_FIELDS_MAX + 1];
+    const char *word; /* what the argument in the path is called; NULL = the verb sets it */
+    struct arg table[OPERATION_FIELDS_MAX + ASK_WORDS_MAX + 1];
     char names[OPERATION_FIELDS_MAX][ASK_NAME_MAX]; /* "--player-count" */
     struct {
         const char *text;
@@ -20,10 +21,15 @@ struct ask {
     } values[OPERATION_FIELDS_MAX]; /* by field */
 };
 
-/* Fills the table. `word` is what messages call the argument in the path ("SERVER"), or NULL. A
- * number of seconds ("expires_in_s") becomes a time ("--expires 30d"). What the verb looks after
- * itself (cursor, limit, last_event_id) is no option. The operation must exist. */
+/* Fills the table. `word` is what messages call the argument in the path ("SERVER"); NULL = there
+ * is none, or the verb sets what the path needs with ask_set. A number of seconds ("expires_in_s")
+ * becomes a time ("--expires 30d"). What the verb looks after itself (cursor, limit, last_event_id)
+ * is no option. The operation must exist. */
 void ask_init(struct ask *a, const char *operation, const char *word);
+
+/* A field that may be given without its name too: `muster stdin 3 hello` is --line hello. At most
+ * ASK_WORDS_MAX of them; before parsing. */
+void ask_add_word(struct ask *a, const char *field, const char *word);
 
 /* After parsing: true when everything the operation needs is there, and what stands in the path is
  * a number. Otherwise one sentence has been printed. */

@@ -1,5 +1,6 @@
 #include "cli/client.h"
 
+#include "api/operation.h"
 #include "net/curl.h"
 
 #include <arpa/inet.h>
@@ -40,6 +41,8 @@ struct client {
     client_take *take; /* NULL = the body is collected */
     void *user;
     bool enough; /* take wants no more */
+    void (*on_wait)(void *user);
+    void *wait_user;
 };
 
 /* The host of the URL without its port; the brackets of an IPv6 address are dropped. */
@@ -179,6 +182,14 @@ static size_t on_data(char *at, size_t size, size_t n, void *user);
 static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, curl_off_t e);
 
 /* What is the same for every call. */
+static void show_token(struct client *c)
+{
+    if (!c->token)
+        return;
+    curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+    curl.easy_setopt(c->handle, CURLOPT_XOAUTH2_BEARER, c->token);
+}
+
 static void set_up(struct client *c, const struct client_settings *set)
 {
     curl.easy_setopt(c->handle, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -199,10 +210,7 @@ static void set_up(struct client *c, const struct client_settings *set)
         curl.easy_setopt(c->handle, CURLOPT_SSLKEY, set->tls_key);
         c->has_certificate = true;
     }
-    if (c->token) {
-        curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-        curl.easy_setopt(c->handle, CURLOPT_XOAUTH2_BEARER, c->token);
-    }
+    show_token(c);
 }
 
 struct client *client_open(const struct client_settings *set, char why[CLIENT_WHY_MAX])
@@ -227,15 +235,34 @@ struct client *client_open(const struct client_settings *set, char why[CLIENT_WH
     return c;
 }
 
+static void forget_token(struct client *c)
+{
+    if (c->token)
+        explicit_bzero(c->token, strlen(c->token));
+    free(c->token);
+    c->token = NULL;
+}
+
+void client_use_token(struct client *c, const char *token)
+{
+    forget_token(c);
+    c->token = xstrdup(token);
+    show_token(c);
+}
+
+void client_on_wait(struct client *c, void (*call)(void *user), void *user)
+{
+    c->on_wait = call;
+    c->wait_user = user;
+}
+
 void client_close(struct client *c)
 {
     if (!c)
         return;
     if (c->handle)
         curl.easy_cleanup(c->handle);
-    if (c->token)
-        explicit_bzero(c->token, strlen(c->token));
-    free(c->token);
+    forget_token(c);
     buf_done(&c->body);
     free(c);
 }
@@ -282,6 +309,8 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, cur
     struct client *c = user;
     struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
     c->stopped = c->stop_fd >= 0 && poll(&stop, 1, 0) > 0;
+    if (c->on_wait && !c->stopped)
+        c->on_wait(c->wait_user);
     return c->stopped ? 1 : 0;
 }
 
@@ -397,26 +426,60 @@ static CURLcode perform(struct client *c, const char *path, struct curl_slist *h
     return code;
 }
 
-enum client_result client_call(struct client *c, const char *path, const struct buf *body,
-                               int timeout_s, struct client_answer *ret)
+static void set_method(struct client *c, enum http_method method, const struct buf *body)
+{
+    bool some = body && body->len > 0;
+    curl.easy_setopt(c->handle, CURLOPT_CUSTOMREQUEST, NULL);
+    if (method == HTTP_GET) {
+        curl.easy_setopt(c->handle, CURLOPT_HTTPGET, 1L);
+        return;
+    }
+    curl.easy_setopt(c->handle, CURLOPT_POSTFIELDSIZE, some ? (long)body->len : 0L);
+    curl.easy_setopt(c->handle, CURLOPT_POSTFIELDS, some ? (const char *)body->data : "");
+    if (method != HTTP_POST)
+        curl.easy_setopt(c->handle, CURLOPT_CUSTOMREQUEST, http_method_word(method));
+}
+
+enum client_result client_call(struct client *c, enum http_method method, const char *path,
+                               const struct buf *body, int timeout_s, struct client_answer *ret)
 {
     client_answer_done(ret);
     c->take = NULL;
     curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, (long)timeout_s);
     curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 0L);
     struct curl_slist *headers = NULL;
-    if (body) {
-        if (body->len > 0)
-            headers = curl.slist_append(NULL, "Content-Type: application/json");
-        curl.easy_setopt(c->handle, CURLOPT_POSTFIELDSIZE, (long)body->len);
-        curl.easy_setopt(c->handle, CURLOPT_POSTFIELDS, body->len ? (const char *)body->data : "");
-    } else {
-        curl.easy_setopt(c->handle, CURLOPT_HTTPGET, 1L);
-    }
+    if (body && body->len > 0)
+        headers = curl.slist_append(NULL, "Content-Type: application/json");
+    set_method(c, method, body);
     CURLcode code = perform(c, path, headers);
     curl.slist_free_all(headers);
     ret->status = (int)status_of(c);
     return code == CURLE_OK ? understand(c, ret) : unreachable(c, code, ret);
+}
+
+/* A stream or a text, taken piece by piece. CLIENT_DONE when it has ended or was enough. */
+static enum client_result follow(struct client *c, const char *path, struct curl_slist *headers,
+                                 client_take *take, void *user, struct client_answer *ret)
+{
+    client_answer_done(ret);
+    c->take = take;
+    c->user = user;
+    curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, 0L);
+    set_method(c, HTTP_GET, NULL);
+    CURLcode code = perform(c, path, headers);
+    ret->status = (int)status_of(c);
+    if (c->enough)
+        return CLIENT_DONE;
+    if (code != CURLE_OK)
+        return unreachable(c, code, ret);
+    return ret->status == STATUS_OK ? CLIENT_DONE : understand(c, ret);
+}
+
+enum client_result client_read(struct client *c, const char *path, client_take *take, void *user,
+                               struct client_answer *ret)
+{
+    curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 0L);
+    return follow(c, path, NULL, take, user, ret);
 }
 
 enum client_result client_stream(struct client *c, const char *path, const char *last_id,
@@ -424,26 +487,16 @@ enum client_result client_stream(struct client *c, const char *path, const char 
                                  struct client_answer *ret)
 {
     char line[128];
-    client_answer_done(ret);
-    c->take = take;
-    c->user = user;
-    curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, 0L);
     curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_TIME, (long)silence_s);
-    curl.easy_setopt(c->handle, CURLOPT_HTTPGET, 1L);
     struct curl_slist *headers = curl.slist_append(NULL, "Accept: text/event-stream");
     snprintf(line, sizeof(line), "Last-Event-ID: %s", last_id);
     if (*last_id)
         headers = curl.slist_append(headers, line);
-    CURLcode code = perform(c, path, headers);
+    enum client_result result = follow(c, path, headers, take, user, ret);
     curl.slist_free_all(headers);
-    ret->status = (int)status_of(c);
-    if (c->enough)
-        return CLIENT_DONE;
-    if (code != CURLE_OK)
-        return unreachable(c, code, ret);
-    if (ret->status != STATUS_OK)
-        return understand(c, ret);
+    if (result != CLIENT_DONE || c->enough)
+        return result;
     snprintf(ret->why, sizeof(ret->why), "Muster at %s has ended the stream", c->url);
     return CLIENT_UNREACHABLE;
 }

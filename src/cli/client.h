@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "net/http.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,9 +53,15 @@ const char *client_url(const struct client *c);
 /* Where whoever asks now could get a token from, as a sentence; for a 401. */
 const char *client_token_hint(const struct client *c);
 
-/* GET when body is NULL, otherwise POST; path begins with "/v1". Answers within timeout_s. */
-enum client_result client_call(struct client *c, const char *path, const struct buf *body,
-                               int timeout_s, struct client_answer *ret);
+/* From now on this access token is shown; it is copied. */
+void client_use_token(struct client *c, const char *token);
+
+/* Called at least once a second while an answer is waited for; NULL = nobody. */
+void client_on_wait(struct client *c, void (*call)(void *user), void *user);
+
+/* body may be NULL; path begins with "/". Answers within timeout_s. */
+enum client_result client_call(struct client *c, enum http_method method, const char *path,
+                               const struct buf *body, int timeout_s, struct client_answer *ret);
 
 /* GETs a stream; each piece goes to `take` until that returns false (CLIENT_DONE). Silence of
  * silence_s, like every other end, is CLIENT_UNREACHABLE. last_id may be "". */
@@ -62,6 +69,11 @@ typedef bool client_take(void *user, struct str piece);
 enum client_result client_stream(struct client *c, const char *path, const char *last_id,
                                  int silence_s, client_take *take, void *user,
                                  struct client_answer *ret);
+
+/* GETs a text that may go on for ever; each piece goes to `take` until that returns false or the
+ * text has ended (CLIENT_DONE). */
+enum client_result client_read(struct client *c, const char *path, client_take *take, void *user,
+                               struct client_answer *ret);
 
 void client_answer_done(struct client_answer *a);
 

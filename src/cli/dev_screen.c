@@ -71,7 +71,7 @@ static void ask(struct dev_screen *s)
     if (!s->client && s->demo->http[0])
         connect_client(s);
     if (s->client)
-        (void)client_call(s->client, "/v1/status", NULL, ASK_TIMEOUT_S, &s->status);
+        (void)client_call(s->client, HTTP_GET, "/v1/status", NULL, ASK_TIMEOUT_S, &s->status);
     s->dirty = true;
 }
 

@@ -174,8 +174,9 @@ int remote_ask(struct remote *r, const struct ask *a)
     buf_append(&path, "", 1);
     if (changes)
         ask_put_body(a, &body);
-    enum client_result result = client_call(r->client, (const char *)path.data,
-                                            changes ? &body : NULL, timeout_of(a), &r->answer);
+    enum client_result result =
+        client_call(r->client, a->operation->method, (const char *)path.data,
+                    changes ? &body : NULL, timeout_of(a), &r->answer);
     buf_done(&path);
     buf_done(&body);
     return outcome(r, result);

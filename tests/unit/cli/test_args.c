@@ -215,6 +215,26 @@ static void test_regions_by_name_and_number(void **state)
     assert_non_null(strstr(args_region_names(), "USE USW EU"));
 }
 
+static void test_words_are_taken_in_order(void **state)
+{
+    (void)state;
+    const char *first = NULL, *second = NULL, *option = NULL;
+    const struct arg table[] = {
+        {.name = "SERVER", .kind = ARG_WORD, .into = &first},
+        {.name = "--text", .kind = ARG_TEXT, .into = &option},
+        {.name = "LINE", .kind = ARG_WORD, .into = &second},
+        {0},
+    };
+    char *argv[] = {(char *)"verb", (char *)"3",      (char *)"--text",
+                    (char *)"t",    (char *)"say hi", (char *)"more"};
+    assert_true(args_parse(5, argv, table));
+    assert_string_equal(first, "3");
+    assert_string_equal(second, "say hi");
+    assert_string_equal(option, "t");
+    first = second = NULL;
+    assert_false(args_parse(6, argv, table));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_help_of_a_row),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_regions_by_name_and_number),
+        cmocka_unit_test(test_words_are_taken_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,27 @@ static void test_body_of_what_changes(void **state)
                     "\"expires_in_s\":2592000}");
 }
 
+static void test_a_field_may_be_a_word_too(void **state)
+{
+    (void)state;
+    struct ask a;
+    ask_init(&a, "issue_access_token", NULL);
+    ask_add_word(&a, "account", "ACCOUNT");
+    char *argv[] = {(char *)"verb", (char *)"robot", (char *)"--scopes", (char *)"game_host"};
+    assert_true(args_parse(4, argv, a.table) && ask_check(&a, "verb"));
+    expect_body(&a, "{\"account\":\"robot\",\"scopes\":[\"game_host\"]}");
+}
+
+static void test_what_the_verb_puts_into_the_path(void **state)
+{
+    (void)state;
+    struct ask a;
+    assert_true(parse(&a, "get_server", NULL, (const char *const[]){NULL}));
+    ask_set(&a, "id", "7");
+    expect_path(&a, "/v1/servers/7");
+    assert_false(parse(&a, "get_server", NULL, (const char *const[]){"7", NULL}));
+}
+
 static void test_what_the_row_refuses(void **state)
 {
     (void)state;
@@ -162,6 +183,8 @@ int main(void)
         cmocka_unit_test(test_number_in_the_path),
         cmocka_unit_test(test_seconds_are_times),
         cmocka_unit_test(test_body_of_what_changes),
+        cmocka_unit_test(test_a_field_may_be_a_word_too),
+        cmocka_unit_test(test_what_the_verb_puts_into_the_path),
         cmocka_unit_test(test_what_the_row_refuses),
         cmocka_unit_test(test_every_operation_can_be_asked),
         cmocka_unit_test(test_client_refuses_settings_that_cannot_be),
