@@ -2,6 +2,7 @@
 
 #include "api/access.h"
 #include "api/operation.h"
+#include "api/play.h"
 #include "api/resource.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -375,20 +376,31 @@ static void paths(struct json_writer *w)
 
 /* ── components ────────────────────────────────────────────────────────────────────────────── */
 
-/* "argument" is there only when one is to blame, so it is not required: written by hand. */
+/* Most keys are there only when there is something to say, so they are not required: written by
+ * hand. */
 static void error_schema(struct json_writer *w)
 {
     static const struct shape_row rows[] = {
         {.name = "code", .kind = SHAPE_TEXT, .help = "a word for machines"},
         {.name = "message", .kind = SHAPE_TEXT, .help = "a sentence for people"},
         {.name = "argument", .kind = SHAPE_TEXT, .help = "the argument that is to blame"},
+        {.name = "ticket", .kind = SHAPE_ID, .help = "the request that was refused"},
+        {.name = "retry_after", .kind = SHAPE_INT64, .help = "seconds; also in the head"},
+        {.name = "ban_id", .kind = SHAPE_ID, .help = "also in the head: X-Ban-Id"},
+        {.name = "ban_until", .kind = SHAPE_TEXT, .help = "also in the head: X-Ban-Until"},
+        {.name = "ban_reason", .kind = SHAPE_TEXT, .help = "also in the head: X-Ban-Reason"},
+        {.name = "players",
+         .kind = SHAPE_ITEMS,
+         .shape = &refused_shape,
+         .help = "of several players, those because of whom none was placed"},
+        {.name = "output", .kind = SHAPE_TEXT, .help = "what a game server said last"},
     };
     json_key(w, "Fault");
     json_open_object(w);
     key_type(w, "object");
     json_key(w, "properties");
     json_open_object(w);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         json_key(w, rows[i].name);
         shape_schema_row(w, &rows[i]);
     }

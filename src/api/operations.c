@@ -3,8 +3,10 @@
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/operation.h"
+#include "api/play.h"
 #include "api/resource.h"
 #include "base/err.h"
+#include "wire/settings.h"
 
 enum { YEAR_S = 366 * 24 * 3600, NAME_MAX_BYTES = 64 };
 
@@ -44,6 +46,91 @@ static const char *const order_words[] = {"oldest", "newest", NULL};
     {                                                                                              \
         .name = "lobby", .kind = FIELD_INT, .min = INT32_MIN, .max = INT32_MAX,                    \
         .help = "only of this lobby"                                                               \
+    }
+
+/* ── what players say ──────────────────────────────────────────────────────────────────────── */
+
+static const char *const bool_words[] = {"true", "false", NULL};
+
+#define PLACED_ABOUT                                                                               \
+    "Answered when the room's server is ready, or with what stopped it. A player has one seat "    \
+    "for each game server: a new one moves him."
+#define TOGETHER_ABOUT "All of them get seats, or none does. A refusal names those to blame."
+#define PLACE_ERRORS                                                                               \
+    ERR_NOT_FOUND, ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_WRONG_PROVIDER, ERR_BANNED,           \
+        ERR_RATE_LIMITED, ERR_TOO_MANY, ERR_NO_HOST, ERR_NO_PLACE, ERR_SPAWN_FAILED,               \
+        ERR_SPAWN_TIMEOUT
+#define GAME                                                                                       \
+    {                                                                                              \
+        .name = "game", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 63,                 \
+        .help = "the name of the game"                                                             \
+    }
+#define SERVER                                                                                     \
+    {                                                                                              \
+        .name = "server", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 63,               \
+        .help = "the name of its game server"                                                      \
+    }
+#define VERSION                                                                                    \
+    {                                                                                              \
+        .name = "version", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 32,              \
+        .help = "the version of the game"                                                          \
+    }
+#define ROOM_SETTINGS(name_)                                                                       \
+    {                                                                                              \
+        .name = (name_), .kind = FIELD_JSON, .max = SETTINGS_MAX,                                  \
+        .help = "settings of a room that is made"                                                  \
+    }
+#define FILTER                                                                                     \
+    {                                                                                              \
+        .name = "settings", .kind = FIELD_JSON, .max = SETTINGS_MAX,                               \
+        .help = "what the settings of the room must be; see `Filters`"                             \
+    }
+#define REGION                                                                                     \
+    {                                                                                              \
+        .name = "region", .kind = FIELD_TEXT, .min = 1, .max = 15,                                 \
+        .help = "the region, by its name; else it is chosen"                                       \
+    }
+#define LATENCIES                                                                                  \
+    {                                                                                              \
+        .name = "latencies", .kind = FIELD_JSON, .max = 4096,                                      \
+        .help = "milliseconds to regions by their names, as {\"EU\": 31}: the nearest is chosen"   \
+    }
+#define INFO                                                                                       \
+    {                                                                                              \
+        .name = "info", .kind = FIELD_JSON, .max = 4096,                                           \
+        .help = "what the game server is told of the player"                                       \
+    }
+#define AUTO_CREATE                                                                                \
+    {                                                                                              \
+        .name = "auto_create", .kind = FIELD_BOOL, .words = bool_words, .has_otherwise = true,     \
+        .otherwise = true, .help = "make a room when none fits"                                    \
+    }
+#define MY_REGION_ONLY                                                                             \
+    {                                                                                              \
+        .name = "my_region_only", .kind = FIELD_BOOL, .words = bool_words, .has_otherwise = true,  \
+        .otherwise = false, .help = "rooms in other regions do not fit"                            \
+    }
+#define ACCOUNTS                                                                                   \
+    {                                                                                              \
+        .name = "accounts", .kind = FIELD_OBJECTS, .required = true, .min = 1,                     \
+        .max = PLACE_PLAYERS_MAX,                                                                  \
+        .help = "each {\"token\": his access token, \"ip\": his address, \"info\": an object}; "   \
+                "the last two may be missing"                                                      \
+    }
+#define ACCOUNT                                                                                    \
+    {                                                                                              \
+        .name = "account", .kind = FIELD_TEXT, .required = true, .min = 1,                         \
+        .max = ACCESS_ACCOUNT_MAX, .help = "the player"                                            \
+    }
+#define REASON(required_)                                                                          \
+    {                                                                                              \
+        .name = "reason", .kind = FIELD_TEXT, .required = (required_), .min = 1, .max = 255,       \
+        .help = "why, for people"                                                                  \
+    }
+#define EXPIRES(required_)                                                                         \
+    {                                                                                              \
+        .name = "expires", .kind = FIELD_TEXT, .required = (required_), .min = 19, .max = 19,      \
+        .help = "until when: YYYY-MM-DD HH:MM:SS in UTC"                                           \
     }
 
 /* ── the table ─────────────────────────────────────────────────────────────────────────────── */
@@ -454,6 +541,196 @@ const struct operation operations[] = {
                     .help = "for clients that cannot set the header"}},
         .content_type = FEED_CONTENT_TYPE,
         .handle = handle_events,
+    },
+    /* ── players ─────────────────────────────────────────────────────────────────────────── */
+    {
+        .name = "create",
+        .method = HTTP_POST,
+        .path = "/create/{game}/{server}/{version}",
+        .scope = ACCESS_GAME,
+        .summary = "A new room, and a seat in it.",
+        .about = PLACED_ABOUT,
+        .fields = {GAME, SERVER, VERSION, ROOM_SETTINGS("settings"), REGION, LATENCIES, INFO},
+        .answer = &placed_shape,
+        .errors = {PLACE_ERRORS},
+        .handle = handle_create,
+    },
+    {
+        .name = "join",
+        .method = HTTP_POST,
+        .path = "/join/{game}/{server}/{version}",
+        .scope = ACCESS_GAME,
+        .summary = "A seat in a room that fits, or in a new one.",
+        .about = PLACED_ABOUT,
+        .fields = {GAME, SERVER, VERSION, FILTER, ROOM_SETTINGS("create_settings"), AUTO_CREATE,
+                   MY_REGION_ONLY, REGION, LATENCIES, INFO},
+        .answer = &placed_shape,
+        .errors = {PLACE_ERRORS},
+        .handle = handle_join,
+    },
+    {
+        .name = "enter",
+        .method = HTTP_POST,
+        .path = "/room/{game}/{room}/join",
+        .scope = ACCESS_GAME,
+        .summary = "A seat in that room.",
+        .fields =
+            {GAME,
+             {.name = "room", .kind = FIELD_ID, .required = true, .help = "the number of the room"},
+             INFO},
+        .answer = &placed_shape,
+        .errors = {PLACE_ERRORS, ERR_NO_ROOM, ERR_ROOM_STARTING, ERR_HOST_AWAY},
+        .handle = handle_enter,
+    },
+    {
+        .name = "create_multi",
+        .method = HTTP_POST,
+        .path = "/create/multi/{game}/{server}/{version}",
+        .scope = ACCESS_GAME | ACCESS_GAME_MULTI,
+        .summary = "A new room, and seats in it for several players.",
+        .about = TOGETHER_ABOUT,
+        .fields = {GAME, SERVER, VERSION, ACCOUNTS, ROOM_SETTINGS("settings"), REGION, LATENCIES},
+        .answer = &placed_multi_shape,
+        .errors = {PLACE_ERRORS},
+        .handle = handle_create_multi,
+    },
+    {
+        .name = "join_multi",
+        .method = HTTP_POST,
+        .path = "/join/multi/{game}/{server}/{version}",
+        .scope = ACCESS_GAME | ACCESS_GAME_MULTI,
+        .summary = "Seats for several players in one room that fits, or in a new one.",
+        .about = TOGETHER_ABOUT,
+        .fields = {GAME, SERVER, VERSION, ACCOUNTS, FILTER, ROOM_SETTINGS("create_settings"),
+                   AUTO_CREATE, MY_REGION_ONLY, REGION, LATENCIES},
+        .answer = &placed_multi_shape,
+        .errors = {PLACE_ERRORS},
+        .handle = handle_join_multi,
+    },
+    {
+        .name = "rooms",
+        .method = HTTP_GET,
+        .path = "/rooms/{game}/{server}/{version}",
+        .scope = ACCESS_GAME,
+        .summary = "Rooms that can be joined, the best for you first.",
+        .about = "At most 1000.",
+        .fields = {GAME,
+                   SERVER,
+                   VERSION,
+                   FILTER,
+                   {.name = "show_full",
+                    .kind = FIELD_BOOL,
+                    .words = bool_words,
+                    .has_otherwise = true,
+                    .otherwise = true,
+                    .help = "those without a place, too"},
+                   MY_REGION_ONLY,
+                   REGION,
+                   LATENCIES},
+        .answer = &open_rooms_shape,
+        .errors = {ERR_NOT_FOUND, ERR_NO_VERSION, ERR_VERSION_DISABLED},
+        .handle = handle_rooms,
+    },
+    {
+        .name = "regions",
+        .method = HTTP_GET,
+        .path = "/regions",
+        .scope = ACCESS_GAME,
+        .summary = "Where rooms can be, and where yours would be.",
+        .fields = {LATENCIES},
+        .answer = &play_regions_shape,
+        .handle = handle_regions,
+    },
+    {
+        .name = "counts",
+        .method = HTTP_GET,
+        .path = "/status",
+        .summary = "How many play.",
+        .answer = &counts_shape,
+        .errors = {ERR_INTERNAL},
+        .handle = handle_counts,
+    },
+    {
+        .name = "player",
+        .method = HTTP_GET,
+        .path = "/player/{account}",
+        .scope = ACCESS_GAME,
+        .summary = "Where a player is.",
+        .fields = {ACCOUNT},
+        .answer = &player_shape,
+        .handle = handle_player,
+    },
+    {
+        .name = "players",
+        .method = HTTP_GET,
+        .path = "/players",
+        .scope = ACCESS_GAME,
+        .summary = "Where players are.",
+        .fields =
+            {{.name = "accounts", .kind = FIELD_LIST, .min = 1, .max = 100, .help = "only these"},
+             LIMIT,
+             CURSOR},
+        .answer = &player_seat_shape,
+        .is_list = true,
+        .handle = handle_players,
+    },
+    {
+        .name = "issue_ban",
+        .method = HTTP_POST,
+        .path = "/ban/issue",
+        .scope = ACCESS_GAME_BAN,
+        .summary = "Ban a player.",
+        .about = "He loses his seats. When he tries to join, nobody can join from his address any "
+                 "more either; an IPv6 address counts with its /64.",
+        .fields = {ACCOUNT, REASON(true), EXPIRES(true)},
+        .answer = &issued_ban_shape,
+        .errors = {ERR_ALREADY_BANNED, ERR_TOO_MANY},
+        .handle = handle_ban_issue,
+    },
+    {
+        .name = "find_ban",
+        .method = HTTP_GET,
+        .path = "/ban/find/{account}",
+        .scope = ACCESS_GAME_BAN,
+        .summary = "The newest ban of a player.",
+        .fields = {ACCOUNT},
+        .answer = &played_ban_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_ban_find,
+    },
+    {
+        .name = "get_played_ban",
+        .method = HTTP_GET,
+        .path = "/ban/{id}",
+        .scope = ACCESS_GAME_BAN,
+        .summary = "One ban.",
+        .fields = {ID("ban")},
+        .answer = &played_ban_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_ban_get,
+    },
+    {
+        .name = "update_played_ban",
+        .method = HTTP_POST,
+        .path = "/ban/{id}",
+        .scope = ACCESS_GAME_BAN,
+        .summary = "Change a ban.",
+        .about = "What is not given stays.",
+        .fields = {ID("ban"), REASON(false), EXPIRES(false)},
+        .answer = &nothing_shape,
+        .errors = {ERR_NOT_FOUND, ERR_ALREADY_OVER},
+        .handle = handle_ban_update,
+    },
+    {
+        .name = "lift_played_ban",
+        .method = HTTP_DELETE,
+        .path = "/ban/{id}",
+        .scope = ACCESS_GAME_BAN,
+        .summary = "End a ban.",
+        .fields = {ID("ban")},
+        .answer = &nothing_shape,
+        .errors = {ERR_NOT_FOUND, ERR_ALREADY_OVER},
+        .handle = handle_ban_lift,
     },
 };
 

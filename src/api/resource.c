@@ -1,5 +1,6 @@
 #include "api/resource.h"
 
+#include "api/play.h"
 #include "api/shape_rows.h"
 #include "base/err.h"
 
@@ -727,4 +728,20 @@ const struct shape *const shapes[] = {&server_counts_shape,
                                       &health_shape,
                                       &ports_shape,
                                       &ready_shape,
+                                      &placed_shape,
+                                      &placed_multi_shape,
+                                      &slot_shape,
+                                      &location_shape,
+                                      &open_rooms_shape,
+                                      &open_room_shape,
+                                      &play_regions_shape,
+                                      &play_region_shape,
+                                      &map_place_shape,
+                                      &counts_shape,
+                                      &player_shape,
+                                      &player_seat_shape,
+                                      &issued_ban_shape,
+                                      &played_ban_shape,
+                                      &nothing_shape,
+                                      &refused_shape,
                                       NULL};

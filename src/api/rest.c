@@ -380,6 +380,17 @@ void rest_stop(struct rest *r)
     }
 }
 
+void rest_give_up(struct rest *r)
+{
+    LIST_EACH(&r->asking, c, struct call, in_list)
+    {
+        call_refuse(c, ERR_BUSY, NULL,
+                    "Muster is stopping. What was asked for may still happen: ask again with the "
+                    "same Idempotency-Key.");
+        call_answer(c);
+    }
+}
+
 bool rest_is_idle(const struct rest *r)
 {
     struct http_figures figures = {0};

@@ -7,6 +7,7 @@
 #include "api/access.h"
 #include "api/door.h"
 #include "api/metrics.h"
+#include "api/play.h"
 #include "api/seal.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -60,7 +61,8 @@ struct rest {
     int64_t started_wall_ms;
     bool stopping;
 
-    struct buf openapi; /* rendered when it is first asked for */
+    struct play_counts counts; /* what GET /status says */
+    struct buf openapi;        /* rendered when it is first asked for */
 
     struct map calls;     /* conn_id -> struct call, while core may answer it */
     struct list storing;  /* calls that wait for the store, the oldest first */
@@ -88,6 +90,9 @@ void rest_before_flush(struct rest *r);
 
 /* Accepts no more; what is under way is answered, and nobody waits any longer. */
 void rest_stop(struct rest *r);
+
+/* Core will say no more: whoever still waits for it is told so. */
+void rest_give_up(struct rest *r);
 
 /* True when nothing is left to be answered. */
 bool rest_is_idle(const struct rest *r);

@@ -120,6 +120,7 @@ static void continue_stop(struct service *s)
     bool late = s->doors.monotonic_ms >= s->give_up_ms;
     if (s->state == COMMITTING && (late || !pipeline_busy(s->pipeline))) {
         s->abandoned = late;
+        rest_give_up(&s->rest);
         enter(s, FLUSHING, STOP_FLUSH_MS);
         late = false;
     }

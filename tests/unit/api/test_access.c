@@ -7,6 +7,7 @@
 #include "lib/unit.h"
 
 #include <jwt.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +412,135 @@ static void a_key_must_fit_its_algorithm(void **state)
     assert_false(fits(ACCESS_RS256, rsa_private, why));
 }
 
+/* ── extending ─────────────────────────────────────────────────────────────────────────────── */
+
+static const char player_claims[] =
+    "{\"acc\":\"ann\",\"gms\":\"7\",\"sco\":\"game,profile\",\"iat\":1800000000,"
+    "\"exp\":1800000600}";
+static const char server_claims[] =
+    "{\"acc\":\"arena\",\"gms\":\"7\",\"sco\":\"profile_write,profile,gold\","
+    "\"iat\":1799999000,\"exp\":1800000300}";
+
+/* Signed by the built-in issuer, whose key is derived like this. The caller frees it. */
+static char *sign_own(const char *claims)
+{
+    static const char purpose[] = "access token, HS256";
+    uint8_t key[32];
+    assert_int_equal(crypto_generichash(key, sizeof(key), (const uint8_t *)purpose, strlen(purpose),
+                                        secret, sizeof(secret)),
+                     0);
+    return sign(claims, JWT_ALG_HS256, key, sizeof(key));
+}
+
+static int extend(struct access *a, const char *token, const char *by, const char *asked,
+                  struct buf *out, char *why)
+{
+    buf_clear(out);
+    int err = access_extend(a, str_of(token), str_of(by), str_of(asked), now_ms, out, why);
+    buf_append(out, "", 1);
+    return err;
+}
+
+static void assert_words(struct access *a, const struct buf *token, const char *words)
+{
+    struct buf found = {0};
+    char why[ACCESS_WHY_MAX];
+    assert_int_equal(access_words(a, str_of((const char *)token->data), &found, why), 0);
+    buf_append(&found, "", 1);
+    assert_string_equal((const char *)found.data, words);
+    buf_done(&found);
+}
+
+static void an_extended_token_has_what_was_asked_for(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    struct buf out = {0};
+    char why[ACCESS_WHY_MAX] = "";
+    char *player = sign_own(player_claims), *server = sign_own(server_claims);
+    assert_int_equal(extend(a, player, server, "profile_write,admin", &out, why), 0);
+    assert_words(a, &out, "game,profile,profile_write");
+    struct access_grant grant = assert_taken(a, (const char *)out.data);
+    assert_string_equal(grant.account, "ann");
+    assert_int_equal(grant.scopes, ACCESS_GAME);
+    assert_int_equal(grant.expires_wall_ms, 1800000300000); /* when the first of the two does */
+    assert_int_equal(extend(a, player, server, "*", &out, why), 0);
+    assert_words(a, &out, "game,profile,profile_write,gold");
+    assert_int_equal(extend(a, player, server, "nothing", &out, why), 0);
+    assert_words(a, &out, "game,profile");
+    free(player);
+    free(server);
+    buf_done(&out);
+    access_free(a);
+}
+
+static void a_repeated_extension_gives_the_same_token(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    struct buf first = {0}, second = {0};
+    char why[ACCESS_WHY_MAX] = "";
+    char *player = sign_own(player_claims), *server = sign_own(server_claims);
+    assert_int_equal(extend(a, player, server, "*", &first, why), 0);
+    assert_int_equal(
+        access_extend(a, str_of(player), str_of(server), STR("*"), now_ms + 5000, &second, why), 0);
+    buf_append(&second, "", 1);
+    assert_string_equal((const char *)first.data, (const char *)second.data);
+    free(player);
+    free(server);
+    buf_done(&first);
+    buf_done(&second);
+    access_free(a);
+}
+
+static void only_an_issuer_extends_its_tokens(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    struct buf out = {0};
+    char why[ACCESS_WHY_MAX] = "";
+    char *player = sign_own(player_claims), *server = sign_own(server_claims);
+    char *foreign_player = sign_rsa(player_claims), *foreign_server = sign_rsa(server_claims);
+    assert_int_equal(extend(a, foreign_player, server, "*", &out, why), ERR_NO_SIGNING_KEY);
+    assert_int_equal(extend(a, player, foreign_server, "*", &out, why), ERR_NO_SIGNING_KEY);
+    assert_string_equal(why, "it was issued elsewhere, and only its issuer can extend it");
+    free(player);
+    free(server);
+    free(foreign_player);
+    free(foreign_server);
+    buf_done(&out);
+    access_free(a);
+}
+
+static void only_valid_tokens_are_extended(void **state)
+{
+    (void)state;
+    static const char expired[] = "{\"acc\":\"ann\",\"gms\":\"7\",\"sco\":\"game,profile\","
+                                  "\"iat\":1700000000,\"exp\":1700000600}";
+    static const char elsewhere[] = "{\"acc\":\"arena\",\"gms\":\"8\",\"sco\":\"gold\","
+                                    "\"iat\":1800000000,\"exp\":1800000600}";
+    struct access *a = make();
+    struct buf out = {0};
+    char why[ACCESS_WHY_MAX] = "";
+    char *player = sign_own(player_claims), *server = sign_own(server_claims);
+    char *late = sign_own(expired), *other = sign_own(elsewhere);
+    assert_int_equal(extend(a, late, server, "*", &out, why), ERR_BAD_ACCESS_TOKEN);
+    assert_string_equal(why, "it has expired");
+    assert_int_equal(extend(a, player, late, "*", &out, why), ERR_BAD_ACCESS_TOKEN);
+    assert_int_equal(extend(a, player, other, "*", &out, why), ERR_BAD_ACCESS_TOKEN);
+    assert_string_equal(why, "it is for another gamespace");
+    assert_int_equal(extend(a, player, "rubbish", "*", &out, why), ERR_BAD_ACCESS_TOKEN);
+    buf_clear(&out);
+    buf_append(&out, late, strlen(late) + 1);
+    assert_words(a, &out, "game,profile"); /* which are read whatever the date */
+    free(player);
+    free(server);
+    free(late);
+    free(other);
+    buf_done(&out);
+    access_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +563,10 @@ int main(void)
         cmocka_unit_test(more_tokens_than_are_remembered_stay_valid),
         cmocka_unit_test(scopes_have_words),
         cmocka_unit_test(a_key_must_fit_its_algorithm),
+        cmocka_unit_test(an_extended_token_has_what_was_asked_for),
+        cmocka_unit_test(a_repeated_extension_gives_the_same_token),
+        cmocka_unit_test(only_an_issuer_extends_its_tokens),
+        cmocka_unit_test(only_valid_tokens_are_extended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
