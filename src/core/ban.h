@@ -6,9 +6,11 @@
 #include "core/core.h"
 #include "core/object.h"
 
+enum { BAN_ADDRESS_SIZE = 46 };
+
 struct ban {
     struct object object;
-    struct row_ban row;
+    struct row_ban row; /* address: as ban_address() writes it, or "" */
     struct chain_link by_account;
     struct chain_link by_address; /* only when row.address is not "" */
 };
@@ -18,8 +20,15 @@ struct ban *ban_find(const struct core *core, int64_t id);
 /* True while it keeps somebody out. */
 bool ban_holds(const struct core *core, const struct ban *ban);
 
+/* What is banned of an address: an IPv4 address itself, of IPv6 the /64, for that is what one
+ * customer has. The same for every way to write it. "" when it is no address. */
+struct str ban_address(struct str address, char dst[BAN_ADDRESS_SIZE]);
+
 /* The ban that holds now for that account, else for that address, or NULL. Changes nothing. */
 struct ban *ban_of(const struct core *core, struct str account, struct str address);
+
+/* The same for an account of the chat ports, whose address nobody knows. */
+struct ban *ban_of_chat(const struct core *core, int32_t account);
 
 /* The newest ban of that account, whether it holds or not, or NULL. */
 struct ban *ban_newest(const struct core *core, struct str account);
@@ -28,4 +37,10 @@ struct ban *ban_newest(const struct core *core, struct str account);
  * address is written to its ban. */
 struct ban *ban_check(struct core *core, struct str account, struct str address);
 
+/* BAN, UPDATE_BAN and LIFT_BAN: 0 and the ban it was about, or why not. */
+int operate_ban(struct core *core, const struct operate *o, int64_t *ret_object);
+
 int ban_load_row(struct core *core, const struct row_ban *row);
+
+/* NULL, or what is wrong with how bans are found. */
+const char *ban_check_index(const struct core *core, const struct ban *ban);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *broken(struct core *core, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -132,6 +133,47 @@ static const char *check_fleet(struct core *core, struct fleet *fleet)
     return NULL;
 }
 
+static const char *check_ban(struct core *core, struct ban *ban)
+{
+    const char *wrong = ban_check_index(core, ban);
+    if (wrong)
+        return broken(core, "ban %" PRId64 " %s", ban->row.id, wrong);
+    /* One that had expired holds again when the clock is set back; that takes nobody's place. */
+    if (ban->row.expires_wall_ms <= core->check_wall_ms)
+        return NULL;
+    int64_t seat = view_next_seat_of(core, str_of(ban->row.account), 0);
+    if (seat)
+        return broken(core, "I10: seat %" PRId64 " is held by banned account %s", seat,
+                      ban->row.account);
+    return NULL;
+}
+
+static const char *check_chat_ban(struct core *core, struct seat *seat)
+{
+    const struct ban *ban =
+        seat->row.state == SEAT_TAKEN ? ban_of_chat(core, seat->row.account) : NULL;
+    if (ban && ban->row.expires_wall_ms > core->check_wall_ms)
+        return broken(core, "I10: seat %" PRId64 " is taken by banned account %d", seat->row.id,
+                      seat->row.account);
+    return NULL;
+}
+
+static const char *check_version(struct core *core, struct version *v)
+{
+    const int64_t used[] = {v->row.deployment, v->row.previous, v->row.wanted};
+    for (int i = 0; i < 3; i++) {
+        const struct deployment *d = deployment_find(core, used[i]);
+        if (used[i] && (!d || d->fleet != v->fleet || strcmp(d->row.version, v->row.name) != 0))
+            return broken(core, "version %" PRId64 " names deployment %" PRId64 ", which is none",
+                          v->row.id, used[i]);
+    }
+    if ((v->row.wanted != 0) != link_in_list(&v->in_switching))
+        return broken(core, "version %" PRId64 " is not switched, or for nothing", v->row.id);
+    if (version_row_of(v->fleet, str_of(v->row.name)) != v)
+        return broken(core, "version %" PRId64 " is not found by its name", v->row.id);
+    return NULL;
+}
+
 #define CHECK_ALL(next_, type_, check_)                                                            \
     do {                                                                                           \
         size_t at = 0;                                                                             \
@@ -150,5 +192,11 @@ const char *core_check(struct core *core)
     CHECK_ALL(object_next(core, ROW_ticket, &at), ticket, check_ticket);
     CHECK_ALL(map_next(&core->seats, &at), seat, check_seat);
     CHECK_ALL(object_next(core, ROW_fleet, &at), fleet, check_fleet);
+    if (core->now.wall_ms > core->check_wall_ms)
+        core->check_wall_ms = core->now.wall_ms;
+    CHECK_ALL(object_next(core, ROW_ban, &at), ban, check_ban);
+    if (core->rolls[ROW_ban].n > 0)
+        CHECK_ALL(map_next(&core->seats, &at), seat, check_chat_ban);
+    CHECK_ALL(object_next(core, ROW_version, &at), version, check_version);
     return NULL;
 }

@@ -358,6 +358,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         if (!core->read_only) {
             deadlines_run(core);
             operate_settle(core);
+            versions_settle(core);
         }
         break;
     case EVENT_SERVER_HELLO:

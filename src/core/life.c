@@ -21,6 +21,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     list_init(&core->dirty);
     list_init(&core->finished);
     list_init(&core->events_sent);
+    list_init(&core->switching);
     list_init(&core->rooms_ended);
     list_init(&core->room_tickets_finished);
     for (int i = 0; i < REGION_CODES; i++)

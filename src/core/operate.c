@@ -54,17 +54,19 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
         return enrolment_revoke(core, o->target);
     case OPERATE_ISSUE:
         return 0;
-    case OPERATE_TERMINATE:
-    case OPERATE_KICK:
-    case OPERATE_ENABLE_HOST:
-    case OPERATE_DISABLE_HOST:
     case OPERATE_ENABLE_VERSION:
     case OPERATE_DISABLE_VERSION:
     case OPERATE_DEPLOY:
     case OPERATE_SWITCH:
+        return operate_version(core, o, ret_object);
     case OPERATE_BAN:
     case OPERATE_UPDATE_BAN:
     case OPERATE_LIFT_BAN:
+        return operate_ban(core, o, ret_object);
+    case OPERATE_TERMINATE:
+    case OPERATE_KICK:
+    case OPERATE_ENABLE_HOST:
+    case OPERATE_DISABLE_HOST:
     case OPERATE_STDIN:
     case OPERATE_CONFIGURE:
     case OPERATE_VERBS:

@@ -41,20 +41,36 @@ static void leave(struct core *core, struct seat *seat)
     object_touch(core, &seat->object);
 }
 
+/* why is a literal. */
+static void kick(struct core *core, struct seat *seat, struct str why)
+{
+    leave(core, seat);
+    if (!seat->session->server->conn)
+        return;
+    struct effect *e = effect_add(core, EFFECT_KICK, seat->session->server->conn);
+    e->lobby = seat->session->row.lobby;
+    e->account = seat->row.account;
+    e->text = why;
+}
+
+void seats_kick(struct core *core, int32_t account, struct str why)
+{
+    size_t at = 0;
+    for (const struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
+        struct seat *seat =
+            map_get(&core->seats_by_player, map_pair((int32_t)fleet->row.id, account));
+        if (seat)
+            kick(core, seat, why);
+    }
+}
+
 static void sit(struct core *core, struct seat *seat)
 {
     if (seat->row.state == SEAT_TAKEN)
         return;
     struct seat *old = map_get(&core->seats_by_player, player_key(seat));
-    if (old) {
-        leave(core, old);
-    }
-    if (old && old->session->server->conn) {
-        struct effect *kick = effect_add(core, EFFECT_KICK, old->session->server->conn);
-        kick->lobby = old->session->row.lobby;
-        kick->account = old->row.account;
-        kick->text = STR("Joined another match");
-    }
+    if (old)
+        kick(core, old, STR("Joined another match"));
     seat->row.state = SEAT_TAKEN;
     seat->session->seated++;
     map_put(&core->seats_by_player, player_key(seat), seat);
@@ -70,6 +86,8 @@ static int admit(struct core *core, struct session *session,
     /* The token is compared first: an unknown match must take as long as a wrong token. */
     if (!token_matches(core, open ? &session->row : NULL, validate->match_token) || !open)
         return ERR_INVALID_MATCH_TOKEN;
+    if (ban_of_chat(core, validate->account))
+        return ERR_NOT_PART_OF_MATCH;
 
     struct seat *seat = seat_of(session, validate->account);
     if (!seat) {

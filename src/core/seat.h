@@ -23,6 +23,9 @@ bool seat_is_taken(const struct core *core, const struct server *server,
                    const struct chat_sv_validate_token *validate);
 void seat_left(struct core *core, struct server *server, int32_t lobby, int32_t account);
 
+/* Takes away every place that account has, in whichever fleet; why is a literal. */
+void seats_kick(struct core *core, int32_t account, struct str why);
+
 /* The match is over: nobody sits there any more. */
 void seats_release(struct core *core, struct session *session);
 int seat_load_row(struct core *core, const struct row_seat *row);

@@ -93,6 +93,7 @@ struct core {
     struct map requests_by_key;
     struct map bans_by_account;
     struct map bans_by_address;
+    struct list switching; /* versions that want another deployment */
     struct map hosts_by_name;
     struct list hosts_in[REGION_CODES];
     struct map rooms_by_server; /* the server's id → its room, ended ones too */
@@ -108,7 +109,8 @@ struct core {
     struct slab memory[ROW_KINDS]; /* of those there are many of; the others come from malloc */
 
     struct wheel deadlines[DEADLINE_CLOCKS];
-    int64_t spoofed; /* frames that named somebody else's id */
+    int64_t spoofed;       /* frames that named somebody else's id */
+    int64_t check_wall_ms; /* the latest wall time that core_check saw */
     char check_text[200];
 };
 

@@ -1,21 +1,6 @@
 /* Views of versions, deployments and bans. */
 #include "core/state.h"
 
-/* Healthy hosts where the fleet may run, and those of them that have the archive (NULL: all do). */
-static void count_hosts(const struct core *core, const struct fleet *fleet, const uint8_t *digest,
-                        int32_t *ret_ready, int32_t *ret_all)
-{
-    uint64_t regions = fleet->config ? fleet->config->regions : 0;
-    *ret_ready = *ret_all = 0;
-    size_t at = 0;
-    for (const struct host *host = NULL; (host = object_next(core, ROW_host, &at));) {
-        if (host->quiet != HOST_HEARD || (regions && !is_bit(regions, host->row.region)))
-            continue;
-        (*ret_all)++;
-        *ret_ready += !digest || host_has_deployment(host, digest);
-    }
-}
-
 static const uint8_t *digest_of(const struct core *core, int64_t id)
 {
     const struct deployment *deployment = deployment_find(core, id);
@@ -45,7 +30,7 @@ static void show_version(const struct core *core, const struct fleet *fleet,
         ret->rooms = version->rooms;
     }
     int64_t meant = ret->wanted ? ret->wanted : ret->deployment;
-    count_hosts(core, fleet, digest_of(core, meant), &ret->hosts_ready, &ret->hosts);
+    version_count_hosts(core, fleet, digest_of(core, meant), &ret->hosts_ready, &ret->hosts);
 }
 
 static bool is_configured(const struct fleet *fleet, const char *name)
@@ -98,7 +83,7 @@ bool view_deployment(const struct core *core, int64_t id, struct view_deployment
         .current = version && version->row.deployment == id,
         .wanted = version && version->row.wanted == id,
     };
-    count_hosts(core, deployment->fleet, row->digest, &ret->hosts_ready, &ret->hosts);
+    version_count_hosts(core, deployment->fleet, row->digest, &ret->hosts_ready, &ret->hosts);
     return true;
 }
 
