@@ -368,6 +368,10 @@ int64_t view_banned(const struct core *core, struct str account, struct str addr
 int64_t view_ban_of(const struct core *core, struct str account);
 int64_t view_seat_of_key(const struct core *core, int64_t server, struct str key);
 
+/* Deployments that a host should have and lacks, because a version runs them where the host stands
+ * or will when every host has them: their digests, 32 bytes each, at most cap. Returns how many. */
+size_t view_lacking(const struct core *core, int64_t host, const uint8_t *digests[], size_t cap);
+
 /* A player's seats in rooms, one per fleet: the smallest id above `after`, or 0. */
 int64_t view_next_seat_of(const struct core *core, struct str account, int64_t after);
 

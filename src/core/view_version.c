@@ -1,6 +1,8 @@
 /* Views of versions, deployments and bans. */
 #include "core/state.h"
 
+#include <string.h>
+
 static const uint8_t *digest_of(const struct core *core, int64_t id)
 {
     const struct deployment *deployment = deployment_find(core, id);
@@ -85,6 +87,38 @@ bool view_deployment(const struct core *core, int64_t id, struct view_deployment
     };
     version_count_hosts(core, deployment->fleet, row->digest, &ret->hosts_ready, &ret->hosts);
     return true;
+}
+
+static size_t add_lacking(const struct core *core, const struct host *host, int64_t id,
+                          const uint8_t *digests[], size_t n, size_t cap)
+{
+    const uint8_t *digest = digest_of(core, id);
+    if (!digest || n == cap || host_has_deployment(host, digest))
+        return n;
+    for (size_t i = 0; i < n; i++) {
+        if (memcmp(digests[i], digest, OPERATE_DIGEST) == 0)
+            return n;
+    }
+    digests[n] = digest;
+    return n + 1;
+}
+
+size_t view_lacking(const struct core *core, int64_t id, const uint8_t *digests[], size_t cap)
+{
+    const struct host *host = host_find(core, id);
+    size_t n = 0;
+    size_t at = 0;
+    for (const struct fleet *fleet = NULL; host && (fleet = object_next(core, ROW_fleet, &at));) {
+        uint64_t regions = fleet->config ? fleet->config->regions : 0;
+        if (!fleet->config || (regions && !is_bit(regions, host->row.region)))
+            continue;
+        LIST_EACH(&fleet->versions, version, struct version, in_fleet)
+        {
+            n = add_lacking(core, host, version->row.wanted, digests, n, cap);
+            n = add_lacking(core, host, version->row.deployment, digests, n, cap);
+        }
+    }
+    return n;
 }
 
 bool view_ban(const struct core *core, int64_t id, struct view_ban *ret)

@@ -251,6 +251,30 @@ static void every_healthy_host_has_it_first(void **state)
     assert_int_equal(count_notes(f, NOTE_VERSION_SWITCHED), 1);
 }
 
+static void hosts_are_told_what_they_lack(void **state)
+{
+    struct fixture *f = *state;
+    const uint8_t *lacking[8];
+    struct host *host = host_here(f, 1, EU);
+    struct host *far = host_here(f, 2, WEST);
+    int64_t old = deploy(f, "2.0", 1);
+    deploy(f, "2.0", 9); /* nobody wants that */
+    assert_int_equal(view_lacking(f->core, host->row.id, lacking, 8), 0);
+    assert_int_equal(switch_to(f, old), 0);
+    assert_int_equal(view_lacking(f->core, host->row.id, lacking, 8), 1);
+    assert_int_equal(lacking[0][0], 1);
+    assert_int_equal(view_lacking(f->core, far->row.id, lacking, 8), 0);
+    assert_int_equal(view_lacking(f->core, 77, lacking, 8), 0);
+    fetch(host, 1);
+    add_tick(f);
+    assert_int_equal(view_lacking(f->core, host->row.id, lacking, 8), 0);
+    assert_int_equal(switch_to(f, deploy(f, "2.0", 2)), 0);
+    assert_int_equal(switch_to(f, deploy(f, "3.0", 2)), 0);
+    assert_int_equal(switch_to(f, deploy(f, "4.0", 3)), 0);
+    assert_int_equal(view_lacking(f->core, host->row.id, lacking, 8), 2);
+    assert_int_equal(view_lacking(f->core, host->row.id, lacking, 1), 1);
+}
+
 static void a_host_that_goes_away_is_not_waited_for(void **state)
 {
     struct fixture *f = *state;
@@ -408,6 +432,7 @@ int main(void)
         VERSION_TEST(the_oldest_unused_makes_room),
         VERSION_TEST(nobody_waits_for_hosts_that_are_not_there),
         VERSION_TEST(every_healthy_host_has_it_first),
+        VERSION_TEST(hosts_are_told_what_they_lack),
         VERSION_TEST(a_host_that_goes_away_is_not_waited_for),
         VERSION_TEST(a_switch_goes_on_after_a_crash),
         VERSION_TEST(servers_are_told_what_they_run),
