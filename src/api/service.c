@@ -185,12 +185,11 @@ static void on_hangup(uv_signal_t *handle, int number)
         (void)s->reload(s->reload_user, s);
 }
 
-/* A file that cannot be read leaves what was known. */
-static void reload_geo(struct service *s, const char *file)
+void service_reload_geo(struct service *s, const char *file)
 {
     char why[GEO_WHY_MAX];
     char quoted[LOG_QUOTE_MAX + 8];
-    bool wanted = file && *file;
+    bool wanted = *file != '\0';
     struct geo *fresh = wanted ? geo_open(file, why) : NULL;
     if (wanted && !fresh) {
         log_line(LOG_WARN, "the geo file cannot be used; the one before stays",
@@ -208,7 +207,6 @@ void service_reconfigure(struct service *s, const struct service_change *change)
     agents_configure(s->agents, change->launches, change->n_launches);
     s->rest.proxies = change->proxies;
     s->rest.n_proxies = change->n_proxies;
-    reload_geo(s, change->geo_file);
     doors_read_clocks(&s->doors);
     pipeline_reconfigure(s->pipeline, change->core, s->doors.monotonic_ms, s->doors.wall_ms);
 }

@@ -60,7 +60,6 @@ struct service_change {
     bool metrics_open;
     const struct launch *launches;
     size_t n_launches;
-    const char *geo_file;
     const struct address_range *proxies;
     size_t n_proxies;
 };
@@ -84,6 +83,10 @@ bool service_has_tokens(const struct service *s);
 
 /* Works with this from now on. On the loop's thread. */
 void service_reconfigure(struct service *s, const struct service_change *change);
+
+/* Reads the geo file, which may hold something new under its old name; "" = none. One that cannot
+ * be used leaves the one before, and a line in the log. On the loop's thread. */
+void service_reload_geo(struct service *s, const char *file);
 
 /* Serves until SIGTERM or SIGINT, or service_stop: then accepts and reads no more, finishes the
  * batch, sends what it answers and returns. A second signal ends the process at once. */

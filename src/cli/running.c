@@ -87,7 +87,6 @@ static void hand_over(const struct running *r, struct service *s)
                                                     .metrics_open = config->metrics_open,
                                                     .launches = config->launches,
                                                     .n_launches = config->n_launches,
-                                                    .geo_file = config->geo_file,
                                                     .proxies = config->proxies,
                                                     .n_proxies = config->n_proxies});
 }
@@ -126,6 +125,7 @@ static void change(struct running *r, struct config *new, const struct access_ke
     int n = config_change(r->config, new);
     bool differs = keep(r, new, keys);
     reload_tls(r);
+    service_reload_geo(s, r->config->geo_file);
     if (differs) {
         hand_over(r, s);
         log_line(LOG_INFO, "configuration in force", "changes=%d digest=%s", n, r->digest);

@@ -94,7 +94,7 @@ static void what_is_no_object_is_refused(void **state)
                    "'something else'.");
     assert_refused("settings", "{\"a\":\"0123456789012345678901234567890123\"}",
                    "settings is a JSON object of at most 40 bytes, not "
-                   "'{\\\"a\\\":\\\"0123456789012345678901234567890123\\…'.");
+                   "'{\\\"a\\\":\\\"0123456789012345678901234567890123\\\"}'.");
     assert_refused("accounts", "[]", "accounts is a list of 1 to 2 JSON objects, not '[]'.");
     assert_refused("accounts", "[{},{},{}]",
                    "accounts is a list of 1 to 2 JSON objects, not 'more of them'.");
