@@ -1,8 +1,6 @@
 /* What the player API answers with. Its keys are those that clients of the seed read. */
 #include "api/play.h"
-
-#include <inttypes.h>
-#include <stddef.h>
+#include "api/shape_rows.h"
 
 /* ── where ─────────────────────────────────────────────────────────────────────────────────── */
 
@@ -84,10 +82,7 @@ static void write_placed_settings(struct json_writer *w, const void *object,
 }
 
 #define ROOM_ROWS                                                                                  \
-    {.name = "id",                                                                                 \
-     .kind = SHAPE_ID,                                                                             \
-     .offset = offsetof(struct placed_answer, room),                                               \
-     .help = "of the room"},                                                                       \
+    ROW(ID, "id", struct placed_answer, room, "of the room"),                                      \
         {.name = "location",                                                                       \
          .kind = SHAPE_OBJECT,                                                                     \
          .shape = &location_shape,                                                                 \
@@ -103,14 +98,8 @@ const struct shape placed_shape = {
     .rows =
         (const struct shape_row[]){
             ROOM_ROWS,
-            {.name = "slot",
-             .kind = SHAPE_ID,
-             .offset = offsetof(struct placed_answer, slot),
-             .help = "of the seat"},
-            {.name = "key",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct placed_answer, key),
-             .help = "what the player sends to the game server"},
+            ROW(ID, "slot", struct placed_answer, slot, "of the seat"),
+            ROW(TEXT, "key", struct placed_answer, key, "what the player sends to the game server"),
             {0},
         },
 };
@@ -165,10 +154,8 @@ const struct shape placed_multi_shape = {
              .shape = &slot_shape,
              .write = write_slots,
              .help = "by account"},
-            {.name = "multi_id",
-             .kind = SHAPE_ID,
-             .offset = offsetof(struct placed_answer, ticket),
-             .help = "what those who were placed together have in common; the game server is told"},
+            ROW(ID, "multi_id", struct placed_answer, ticket,
+                "what those who were placed together have in common; the game server is told"),
             {0},
         },
 };
@@ -188,25 +175,19 @@ const struct shape open_room_shape = {
     .help = "A room that players can join.",
     .rows =
         (const struct shape_row[]){
-            {.name = "id", .kind = SHAPE_ID, .offset = offsetof(struct view_room, id)},
+            ROW(ID, "id", struct view_room, id, NULL),
             {.name = "players",
              .kind = SHAPE_INT32,
              .write = write_room_players,
              .help = "those on their way counted"},
-            {.name = "max_players",
-             .kind = SHAPE_INT32,
-             .offset = offsetof(struct view_room, max_players)},
-            {.name = "region",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct view_room, region_name)},
-            {.name = "version", .kind = SHAPE_TEXT, .offset = offsetof(struct view_room, version)},
+            ROW(INT32, "max_players", struct view_room, max_players, NULL),
+            ROW(TEXT, "region", struct view_room, region_name, NULL),
+            ROW(TEXT, "version", struct view_room, version, NULL),
             {.name = "location",
              .kind = SHAPE_OBJECT,
              .shape = &location_shape,
              .write = write_room_location},
-            {.name = "settings",
-             .kind = SHAPE_JSON,
-             .offset = offsetof(struct view_room, settings)},
+            ROW(JSON, "settings", struct view_room, settings, NULL),
             {0},
         },
 };
@@ -228,12 +209,8 @@ const struct shape map_place_shape = {
     .help = "Degrees on the map.",
     .rows =
         (const struct shape_row[]){
-            {.name = "latitude",
-             .kind = SHAPE_DOUBLE,
-             .offset = offsetof(struct region_config, latitude)},
-            {.name = "longitude",
-             .kind = SHAPE_DOUBLE,
-             .offset = offsetof(struct region_config, longitude)},
+            ROW(DOUBLE, "latitude", struct region_config, latitude, NULL),
+            ROW(DOUBLE, "longitude", struct region_config, longitude, NULL),
             {0},
         },
 };
@@ -287,11 +264,8 @@ const struct shape play_regions_shape = {
              .shape = &play_region_shape,
              .write = write_regions,
              .help = "by name"},
-            {.name = "my_region",
-             .kind = SHAPE_TEXT,
-             .may_be_null = true,
-             .offset = offsetof(struct play_regions, mine),
-             .help = "where the asker would be placed"},
+            ROW_OR_NULL(TEXT, "my_region", struct play_regions, mine,
+                        "where the asker would be placed"),
             {0},
         },
 };
@@ -301,14 +275,8 @@ const struct shape counts_shape = {
     .help = "How much is going on; at most a second old.",
     .rows =
         (const struct shape_row[]){
-            {.name = "rooms",
-             .kind = SHAPE_INT32,
-             .offset = offsetof(struct play_counts, rooms),
-             .help = "open"},
-            {.name = "players",
-             .kind = SHAPE_INT32,
-             .offset = offsetof(struct play_counts, players),
-             .help = "with a seat in one"},
+            ROW(INT32, "rooms", struct play_counts, rooms, "open"),
+            ROW(INT32, "players", struct play_counts, players, "with a seat in one"),
             {0},
         },
 };
@@ -322,33 +290,20 @@ const struct shape player_seat_shape = {
     .help = "Where a player is.",
     .rows =
         (const struct shape_row[]){
-            {.name = "account",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct player_seat, seat.account)},
-            {.name = "room", .kind = SHAPE_ID, .offset = offsetof(struct player_seat, seat.room)},
-            {.name = "slot", .kind = SHAPE_ID, .offset = offsetof(struct player_seat, seat.id)},
-            {.name = "state",
-             .kind = SHAPE_WORD,
-             .words = seat_words,
-             .offset = offsetof(struct player_seat, seat.state),
-             .help = "reserved until he has come with his key"},
-            {.name = "game", .kind = SHAPE_TEXT, .offset = offsetof(struct player_seat, room.game)},
-            {.name = "server",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct player_seat, room.kind)},
-            {.name = "version",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct player_seat, room.version)},
-            {.name = "region",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct player_seat, room.region_name)},
+            ROW(TEXT, "account", struct player_seat, seat.account, NULL),
+            ROW(ID, "room", struct player_seat, seat.room, NULL),
+            ROW(ID, "slot", struct player_seat, seat.id, NULL),
+            ROW_WORD("state", seat_words, struct player_seat, seat.state,
+                     "reserved until he has come with his key"),
+            ROW(TEXT, "game", struct player_seat, room.game, NULL),
+            ROW(TEXT, "server", struct player_seat, room.kind, NULL),
+            ROW(TEXT, "version", struct player_seat, room.version, NULL),
+            ROW(TEXT, "region", struct player_seat, room.region_name, NULL),
             {.name = "location",
              .kind = SHAPE_OBJECT,
              .shape = &location_shape,
              .write = write_seat_location},
-            {.name = "settings",
-             .kind = SHAPE_JSON,
-             .offset = offsetof(struct player_seat, room.settings)},
+            ROW(JSON, "settings", struct player_seat, room.settings, NULL),
             {0},
         },
 };
@@ -371,9 +326,7 @@ const struct shape player_shape = {
     .help = "One player's seats, one for each game server he plays on.",
     .rows =
         (const struct shape_row[]){
-            {.name = "account",
-             .kind = SHAPE_TEXT,
-             .offset = offsetof(struct player_answer, account)},
+            ROW(TEXT, "account", struct player_answer, account, NULL),
             {.name = "seats",
              .kind = SHAPE_ITEMS,
              .shape = &player_seat_shape,
@@ -398,10 +351,7 @@ const struct shape issued_ban_shape = {
     .help = "A ban that was made.",
     .rows =
         (const struct shape_row[]){
-            {.name = "id",
-             .kind = SHAPE_INT64,
-             .offset = offsetof(struct view_ban, id),
-             .help = "a number, and not text as elsewhere"},
+            ROW(INT64, "id", struct view_ban, id, "a number, and not text as elsewhere"),
             {0},
         },
 };
@@ -411,14 +361,11 @@ const struct shape played_ban_shape = {
     .help = "Why somebody may not play.",
     .rows =
         (const struct shape_row[]){
-            {.name = "id", .kind = SHAPE_ID, .offset = offsetof(struct view_ban, id)},
-            {.name = "account", .kind = SHAPE_TEXT, .offset = offsetof(struct view_ban, account)},
-            {.name = "ip",
-             .kind = SHAPE_TEXT,
-             .may_be_null = true,
-             .offset = offsetof(struct view_ban, address),
-             .help = "from where he tried to join first; nobody joins from there"},
-            {.name = "reason", .kind = SHAPE_TEXT, .offset = offsetof(struct view_ban, reason)},
+            ROW(ID, "id", struct view_ban, id, NULL),
+            ROW(TEXT, "account", struct view_ban, account, NULL),
+            ROW_OR_NULL(TEXT, "ip", struct view_ban, address,
+                        "from where he tried to join first; nobody joins from there"),
+            ROW(TEXT, "reason", struct view_ban, reason, NULL),
             {.name = "expires",
              .kind = SHAPE_TEXT,
              .write = write_expires,
@@ -440,16 +387,10 @@ const struct shape refused_shape = {
     .help = "One of several players because of whom none was placed.",
     .rows =
         (const struct shape_row[]){
-            {.name = "index",
-             .kind = SHAPE_INT32,
-             .offset = offsetof(struct play_refused, index),
-             .help = "in `accounts`, from 0"},
-            {.name = "account",
-             .kind = SHAPE_TEXT,
-             .may_be_null = true,
-             .offset = offsetof(struct play_refused, account),
-             .help = "null when his token does not say"},
-            {.name = "why", .kind = SHAPE_TEXT, .offset = offsetof(struct play_refused, why)},
+            ROW(INT32, "index", struct play_refused, index, "in `accounts`, from 0"),
+            ROW_OR_NULL(TEXT, "account", struct play_refused, account,
+                        "null when his token does not say"),
+            ROW(TEXT, "why", struct play_refused, why, NULL),
             {0},
         },
 };
