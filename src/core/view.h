@@ -375,6 +375,9 @@ size_t view_lacking(const struct core *core, int64_t host, const uint8_t *digest
 /* A player's seats in rooms, one per fleet: the smallest id above `after`, or 0. */
 int64_t view_next_seat_of(const struct core *core, struct str account, int64_t after);
 
+/* The seats of a room: the smallest id above `after`, or 0. */
+int64_t view_next_seat_in(const struct core *core, int64_t room, int64_t after);
+
 /* The rooms of a fleet's version that are open, best first for somebody in that region (-1 = no
  * matter): calls `each` until it says false. show_full: those without a place too. */
 void view_rooms_open(const struct core *core, int64_t fleet_id, const char *version, int8_t region,
@@ -399,6 +402,13 @@ void view_row_ticket(const struct core *core, const struct row_ticket *row, stru
                      struct view_ticket *ret);
 void view_row_token(const struct row_enrolment *row, struct view_token *ret);
 void view_row_audit(const struct row_audit *row, struct view_audit *ret);
+void view_row_host(const struct core *core, const struct row_host *row, struct view_host *ret);
+void view_row_room(const struct core *core, const struct row_room *row, struct instant then,
+                   struct view_room *ret);
+void view_row_room_seat(const struct core *core, const struct row_room_seat *row,
+                        struct instant then, struct view_room_seat *ret);
+void view_row_room_ticket(const struct core *core, const struct row_room_ticket *row,
+                          struct instant then, struct view_room_ticket *ret); /* without tries */
 
 /* The name of a fleet by its id; "" when there is none. */
 const char *view_fleet_name(const struct core *core, int64_t id);

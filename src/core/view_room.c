@@ -4,9 +4,14 @@
 
 #include <string.h>
 
+static int64_t wall_then(struct instant then, int64_t core_ms)
+{
+    return core_ms ? then.wall_ms - (then.core_ms - core_ms) : 0;
+}
+
 static int64_t wall_of(const struct core *core, int64_t core_ms)
 {
-    return core_ms ? core->now.wall_ms - (core->now.core_ms - core_ms) : 0;
+    return wall_then(core->now, core_ms);
 }
 
 /* When it fires, whatever its clock; 0 when it is not set. */
@@ -20,33 +25,38 @@ static int64_t wall_of_deadline(const struct core *core, const struct deadline *
 
 /* ── hosts ─────────────────────────────────────────────────────────────────────────────────── */
 
+void view_row_host(const struct core *core, const struct row_host *row, struct view_host *ret)
+{
+    *ret = (struct view_host){
+        .id = row->id,
+        .name = row->name,
+        .address = row->address,
+        .url = row->url,
+        .region = row->region,
+        .region_name = region_name(core, row->region),
+        .slots = row->slots,
+        .disabled = row->disabled != 0,
+        .registered_wall_ms = row->registered_wall_ms,
+    };
+}
+
 bool view_host(const struct core *core, int64_t id, struct view_host *ret)
 {
     const struct host *host = host_find(core, id);
     if (!host)
         return false;
     int64_t backoff_ms = wall_of_deadline(core, &host->backoff) - core->now.wall_ms;
-    *ret = (struct view_host){
-        .id = host->row.id,
-        .name = host->row.name,
-        .address = host->row.address,
-        .url = host->row.url,
-        .region = host->row.region,
-        .region_name = region_name(core, host->row.region),
-        .slots = host->row.slots,
-        .disabled = host->row.disabled != 0,
-        .passed_over = host_passed_over(host),
-        .cpu_percent = host->cpu_percent,
-        .memory_percent = host->memory_percent,
-        .load_percent = host_load_percent(host),
-        .rooms = host->n_rooms,
-        .servers = host->servers,
-        .strangers = host->strangers,
-        .deployments = (int32_t)host->n_deployments,
-        .backoff_left_ms = backoff_ms > 0 ? backoff_ms : 0,
-        .heard_wall_ms = wall_of(core, host->heard_core_ms),
-        .registered_wall_ms = host->row.registered_wall_ms,
-    };
+    view_row_host(core, &host->row, ret);
+    ret->passed_over = host_passed_over(host);
+    ret->cpu_percent = host->cpu_percent;
+    ret->memory_percent = host->memory_percent;
+    ret->load_percent = host_load_percent(host);
+    ret->rooms = host->n_rooms;
+    ret->servers = host->servers;
+    ret->strangers = host->strangers;
+    ret->deployments = (int32_t)host->n_deployments;
+    ret->backoff_left_ms = backoff_ms > 0 ? backoff_ms : 0;
+    ret->heard_wall_ms = wall_of(core, host->heard_core_ms);
     return true;
 }
 
@@ -100,12 +110,9 @@ static void show_place(const struct core *core, const struct row_room *row, stru
         ret->ports[i] = (uint16_t)(row->ports[2 * i] | row->ports[2 * i + 1] << 8);
 }
 
-bool view_room(const struct core *core, int64_t id, struct view_room *ret)
+void view_row_room(const struct core *core, const struct row_room *row, struct instant then,
+                   struct view_room *ret)
 {
-    const struct room *room = room_find(core, id);
-    if (!room)
-        return false;
-    const struct row_room *row = &room->row;
     *ret = (struct view_room){
         .id = row->id,
         .ticket = row->ticket,
@@ -117,8 +124,6 @@ bool view_room(const struct core *core, int64_t id, struct view_room *ret)
         .state = state_name(row->state),
         .end_reason = end_reason_name(row->end_reason),
         .max_players = row->max_players,
-        .reserved = room->reserved,
-        .taken = room->taken,
         .pid = row->pid,
         .exit_code = row->exit_code,
         .exit_signal = row->exit_signal,
@@ -126,11 +131,22 @@ bool view_room(const struct core *core, int64_t id, struct view_room *ret)
         .run_ms = row->run_ms,
         .settings = row->settings,
         .tail = row->tail,
-        .created_wall_ms = wall_of(core, row->created_core_ms),
-        .opened_wall_ms = wall_of(core, row->opened_core_ms),
-        .deadline_wall_ms = wall_of_deadline(core, &room->deadline),
+        .created_wall_ms = wall_then(then, row->created_core_ms),
+        .opened_wall_ms = wall_then(then, row->opened_core_ms),
+        .deadline_wall_ms = wall_then(then, row->deadline_core_ms),
     };
     show_place(core, row, ret);
+}
+
+bool view_room(const struct core *core, int64_t id, struct view_room *ret)
+{
+    const struct room *room = room_find(core, id);
+    if (!room)
+        return false;
+    view_row_room(core, &room->row, core->now, ret);
+    ret->reserved = room->reserved;
+    ret->taken = room->taken;
+    ret->deadline_wall_ms = wall_of_deadline(core, &room->deadline);
     return true;
 }
 
@@ -183,12 +199,9 @@ int8_t view_region_for(const struct core *core, const struct place *p)
 
 /* ── seats and tickets ─────────────────────────────────────────────────────────────────────── */
 
-bool view_room_seat(const struct core *core, int64_t id, struct view_room_seat *ret)
+void view_row_room_seat(const struct core *core, const struct row_room_seat *row,
+                        struct instant then, struct view_room_seat *ret)
 {
-    const struct room_seat *seat = room_seat_find(core, id);
-    if (!seat)
-        return false;
-    const struct row_room_seat *row = &seat->row;
     *ret = (struct view_room_seat){
         .id = row->id,
         .room = row->room,
@@ -199,13 +212,36 @@ bool view_room_seat(const struct core *core, int64_t id, struct view_room_seat *
         .address = row->address,
         .state = row->state == ROOM_SEAT_TAKEN ? "taken" : "reserved",
         .multi = row->multi,
-        .reserved_wall_ms = wall_of(core, row->reserved_core_ms),
-        .joined_wall_ms = wall_of(core, row->joined_core_ms),
-        .deadline_wall_ms = wall_of_deadline(core, &seat->deadline),
+        .reserved_wall_ms = wall_then(then, row->reserved_core_ms),
+        .joined_wall_ms = wall_then(then, row->joined_core_ms),
+        .deadline_wall_ms = wall_then(then, row->deadline_core_ms),
         .info = row->info,
         .sealed = row->sealed,
     };
+}
+
+bool view_room_seat(const struct core *core, int64_t id, struct view_room_seat *ret)
+{
+    const struct room_seat *seat = room_seat_find(core, id);
+    if (!seat)
+        return false;
+    view_row_room_seat(core, &seat->row, core->now, ret);
+    ret->deadline_wall_ms = wall_of_deadline(core, &seat->deadline);
     return true;
+}
+
+int64_t view_next_seat_in(const struct core *core, int64_t room, int64_t after)
+{
+    const struct room *meant = room_find(core, room);
+    int64_t next = 0;
+    if (!meant)
+        return 0;
+    LIST_EACH(&meant->seats, seat, const struct room_seat, in_room)
+    {
+        if (seat->row.id > after && (next == 0 || seat->row.id < next))
+            next = seat->row.id;
+    }
+    return next;
 }
 
 int64_t view_seat_of_key(const struct core *core, int64_t server, struct str key)
@@ -231,12 +267,9 @@ static const char *ticket_state(int8_t state)
     return state > 0 && state < ROOM_TICKET_STATES ? names[state] : "?";
 }
 
-bool view_room_ticket(const struct core *core, int64_t id, struct view_room_ticket *ret)
+void view_row_room_ticket(const struct core *core, const struct row_room_ticket *row,
+                          struct instant then, struct view_room_ticket *ret)
 {
-    const struct room_ticket *ticket = room_ticket_find(core, id);
-    if (!ticket)
-        return false;
-    const struct row_room_ticket *row = &ticket->row;
     const struct version *version = version_find(core, row->version);
     *ret = (struct view_room_ticket){
         .id = row->id,
@@ -253,11 +286,20 @@ bool view_room_ticket(const struct core *core, int64_t id, struct view_room_tick
         .err = row->error,
         .why = row->why,
         .room = row->room,
-        .opened_wall_ms = wall_of(core, row->opened_core_ms),
+        .opened_wall_ms = wall_then(then, row->opened_core_ms),
         .answered_wall_ms = row->answered_wall_ms,
-        .deadline_wall_ms = wall_of_deadline(core, &ticket->deadline),
-        .n_tries = ticket->n_tries,
+        .deadline_wall_ms = wall_then(then, row->deadline_core_ms),
     };
+}
+
+bool view_room_ticket(const struct core *core, int64_t id, struct view_room_ticket *ret)
+{
+    const struct room_ticket *ticket = room_ticket_find(core, id);
+    if (!ticket)
+        return false;
+    view_row_room_ticket(core, &ticket->row, core->now, ret);
+    ret->deadline_wall_ms = wall_of_deadline(core, &ticket->deadline);
+    ret->n_tries = ticket->n_tries;
     for (int i = 0; i < ticket->n_tries; i++) {
         const struct room_try *t = &ticket->tries[i];
         ret->tries[i] = (struct view_host_try){
