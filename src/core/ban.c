@@ -196,6 +196,7 @@ static void kick(struct core *core, const struct ban *ban)
     int32_t account = 0;
     if (!ban_holds(core, ban))
         return;
+    room_seats_kick(core, str_of(ban->row.account), STR("Banned"));
     if (chat_account(ban->row.account, &account))
         seats_kick(core, account, STR("Banned"));
 }

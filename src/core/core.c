@@ -3,7 +3,9 @@
 #include "core/core.h"
 
 #include "base/plant.h"
+#include "core/agent.h"
 #include "core/operate.h"
+#include "core/place.h"
 #include "core/state.h"
 
 #include <stdlib.h>
@@ -275,6 +277,14 @@ static void store_up(struct core *core)
     struct session *session = NULL;
     while ((session = object_next(core, ROW_session, &at)))
         session_give_time(core, session);
+    at = 0;
+    struct host *host = NULL;
+    while ((host = object_next(core, ROW_host, &at)))
+        host_give_time(core, host);
+    at = 0;
+    struct room *room = NULL;
+    while ((room = object_next(core, ROW_room, &at)))
+        room_seats_run(core, room);
     deadlines_run(core); /* they waited */
 }
 
@@ -321,6 +331,12 @@ static bool needs_no_write(struct core *core, const struct event *event)
         return server_hello_changes_nothing(core, &event->server_hello);
     if (event->kind == EVENT_CHAT_HELLO)
         return chat_server_hello_changes_nothing(core, &event->chat_hello);
+    if (event->kind == EVENT_HOST_BEAT)
+        return host_beat_changes_nothing(core, &event->host_beat);
+    if (event->kind == EVENT_AGENT)
+        return agent_event_changes_nothing(core, &event->agent);
+    if (event->kind == EVENT_PLACE)
+        return place_is_settled(core, &event->place);
     if (!peer || peer->challenging)
         return false;
     switch (event->kind) {
@@ -409,10 +425,16 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         operate_configure(core, event->configure);
         break;
     case EVENT_PLACE:
+        place(core, event->conn, &event->place);
+        break;
     case EVENT_HOST_BEAT:
+        host_beat(core, event->conn, &event->host_beat);
+        break;
     case EVENT_AGENT:
+        agent_event(core, event->conn, &event->agent);
+        break;
     case EVENT_HOST_HEARD:
-        refuse_event(core, event, ERR_INTERNAL);
+        room_heard(core, &event->host_heard);
         break;
     case EVENT_STORE_DOWN:
         core->read_only = true;
@@ -423,8 +445,11 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     case EVENT_KINDS:
         break;
     }
-    if (!core->read_only)
+    if (!core->read_only) {
         tickets_forget_oldest(core);
+        room_tickets_forget_oldest(core);
+        rooms_forget_oldest(core);
+    }
     core->out = NULL;
 }
 

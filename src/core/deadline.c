@@ -61,12 +61,25 @@ static void fire(struct core *core, struct deadline *d)
         request_deadline(core, container_of(d, struct request, deadline));
         break;
     case DEADLINE_HOST_SILENCE:
+        host_deadline(core, container_of(d, struct host, silence), kind);
+        break;
     case DEADLINE_HOST_BACKOFF:
+        host_deadline(core, container_of(d, struct host, backoff), kind);
+        break;
     case DEADLINE_ROOM:
+        room_deadline(core, container_of(d, struct room, deadline), kind);
+        break;
     case DEADLINE_ROOM_EMPTY:
+        room_deadline(core, container_of(d, struct room, empty), kind);
+        break;
     case DEADLINE_ROOM_REPEAT:
+        room_deadline(core, container_of(d, struct room, repeat), kind);
+        break;
     case DEADLINE_ROOM_SEAT:
+        room_seat_deadline(core, container_of(d, struct room_seat, deadline));
+        break;
     case DEADLINE_ROOM_TICKET:
+        room_ticket_deadline(core, container_of(d, struct room_ticket, deadline));
         break;
     }
 }

@@ -70,7 +70,37 @@ enum host_passed_over host_passed_over(const struct host *host)
     return HOST_PASSED_NOT;
 }
 
-/* ── loading and leaving ───────────────────────────────────────────────────────────────────── */
+/* ── notes and back-off ────────────────────────────────────────────────────────────────────── */
+
+struct effect *host_note(struct core *core, const struct host *host, enum note kind)
+{
+    struct str name = text_keep(core, str_of(host->row.name));
+    struct effect *note = note_add(core, kind);
+    note->object = host->row.id;
+    note->region_code = host->row.region;
+    note->chat = name;
+    return note;
+}
+
+void host_failed(struct core *core, struct host *host)
+{
+    int64_t most_ms = core->config.timeouts.host_backoff_max_ms;
+    int64_t ms = core->config.timeouts.host_backoff_ms;
+    for (int32_t i = 0; i < host->failures && ms < most_ms; i++)
+        ms *= 2;
+    ms = ms < most_ms ? ms : most_ms;
+    host->failures++;
+    deadline_set(core, &host->backoff, DEADLINE_AWAKE, deadline_now(core, DEADLINE_AWAKE) + ms);
+    host_note(core, host, NOTE_HOST_BACKOFF)->wall_ms = ms;
+}
+
+void host_succeeded(struct core *core, struct host *host)
+{
+    host->failures = 0;
+    deadline_clear(core, &host->backoff);
+}
+
+/* ── being ─────────────────────────────────────────────────────────────────────────────────── */
 
 static struct host *enter(struct core *core, const struct row_host *row)
 {
@@ -86,12 +116,230 @@ static struct host *enter(struct core *core, const struct row_host *row)
     return host;
 }
 
+/* ── heartbeats ────────────────────────────────────────────────────────────────────────────── */
+
+static int judge(const struct core *core, const struct host_beat *beat)
+{
+    if (beat->name.len == 0 || beat->name.len >= sizeof(((struct row_host *)0)->name))
+        return ERR_BAD_ARGUMENT;
+    if (beat->address.len == 0 || beat->address.len >= sizeof(((struct row_host *)0)->address) ||
+        beat->url.len == 0 || beat->url.len >= sizeof(((struct row_host *)0)->url))
+        return ERR_BAD_ARGUMENT;
+    if (beat->slots < 0 || beat->n_servers > HOST_SERVERS_MAX ||
+        beat->n_deployments > HOST_DEPLOYMENTS_MAX)
+        return ERR_INVALID_CAPACITY;
+    return region_configured(core, beat->region) ? 0 : ERR_INVALID_REGION;
+}
+
+static bool is_same(const struct row_host *row, const struct host_beat *beat)
+{
+    return row->region == beat->region && row->slots == beat->slots &&
+           str_eq(str_of(row->address), beat->address) && str_eq(str_of(row->url), beat->url);
+}
+
+bool host_beat_changes_nothing(const struct core *core, const struct host_beat *beat)
+{
+    const struct host *host = host_named(core, beat->name);
+    return host && is_same(&host->row, beat);
+}
+
+static void take_row(struct row_host *row, const struct host_beat *beat)
+{
+    row->region = beat->region;
+    row->slots = beat->slots;
+    (void)str_copy(row->address, sizeof(row->address), beat->address);
+    (void)str_copy(row->url, sizeof(row->url), beat->url);
+}
+
+static void take_figures(struct core *core, struct host *host, const struct host_beat *beat)
+{
+    size_t size = beat->n_deployments * sizeof(*host->deployments);
+    host->cpu_percent = beat->cpu_percent;
+    host->memory_percent = beat->memory_percent;
+    host->leaving = beat->leaving;
+    host->servers = (int32_t)beat->n_servers;
+    host->heard_core_ms = host->quiet_core_ms = core->now.core_ms;
+    if (host->n_deployments != beat->n_deployments)
+        host->deployments = xrealloc(host->deployments, size ? size : 1);
+    if (size > 0)
+        memcpy(host->deployments, beat->deployments, size);
+    host->n_deployments = beat->n_deployments;
+}
+
+static void set_silence(struct core *core, struct host *host, int64_t ms)
+{
+    deadline_set(core, &host->silence, DEADLINE_AWAKE, deadline_now(core, DEADLINE_AWAKE) + ms);
+}
+
+/* It speaks: what stood still runs again, and what it runs is compared with what we know. */
+static void heard(struct core *core, struct host *host, const struct host_beat *beat, bool first)
+{
+    bool was_away = host->quiet != HOST_HEARD;
+    host->quiet = HOST_HEARD;
+    set_silence(core, host, core->config.timeouts.host_ms);
+    if (was_away)
+        (void)host_note(core, host, NOTE_HOST_BACK);
+    if (core->read_only)
+        return;
+    host_take_list(core, host, beat);
+    LIST_EACH(&host->rooms, room, struct room, on_host)
+    {
+        if (was_away || first)
+            room_seats_run(core, room);
+    }
+}
+
+static struct host *registered(struct core *core, const struct host_beat *beat)
+{
+    struct row_host row = {
+        .id = object_new_id(core, ROW_host),
+        .registered_wall_ms = core->now.wall_ms,
+    };
+    (void)str_copy(row.name, sizeof(row.name), beat->name);
+    take_row(&row, beat);
+    struct host *host = enter(core, &row);
+    object_touch(core, &host->object);
+    (void)host_note(core, host, NOTE_HOST_REGISTERED);
+    return host;
+}
+
+static void changed(struct core *core, struct host *host, const struct host_beat *beat)
+{
+    list_remove(&host->in_region);
+    take_row(&host->row, beat);
+    list_append(&core->hosts_in[host->row.region], &host->in_region);
+    object_touch(core, &host->object);
+}
+
+void host_beat(struct core *core, conn_id conn, const struct host_beat *beat)
+{
+    struct host *host = host_named(core, beat->name);
+    int err = judge(core, beat);
+    if (!err && !host && (int32_t)core->rolls[ROW_host].n >= core->config.limits.hosts)
+        err = ERR_TOO_MANY;
+    if (err) {
+        (void)note_refused(core, conn, err);
+        effect_add(core, EFFECT_HOST_BEAT, conn)->err = err;
+        return;
+    }
+    if (!host)
+        host = registered(core, beat);
+    else if (!is_same(&host->row, beat))
+        changed(core, host, beat);
+    bool first = host->heard_core_ms == 0;
+    take_figures(core, host, beat);
+    heard(core, host, beat, first);
+    effect_add(core, EFFECT_HOST_BEAT, conn)->object = host->row.id;
+}
+
+/* ── silence ───────────────────────────────────────────────────────────────────────────────── */
+
+static int64_t at_least(int64_t ms, int64_t least_ms)
+{
+    return ms > least_ms ? ms : least_ms;
+}
+
+static void silent(struct core *core, struct host *host)
+{
+    const struct core_timeouts *t = &core->config.timeouts;
+    host->quiet = HOST_SILENT;
+    (void)host_note(core, host, NOTE_HOST_SILENT);
+    LIST_EACH(&host->rooms, room, struct room, on_host)
+    {
+        room_seats_stand(core, room);
+    }
+    set_silence(core, host, at_least(t->host_lost_ms - t->host_ms, 0));
+}
+
+static void lost(struct core *core, struct host *host)
+{
+    const struct core_timeouts *t = &core->config.timeouts;
+    host->quiet = HOST_LOST;
+    (void)host_note(core, host, NOTE_HOST_LOST);
+    LIST_EACH(&host->rooms, room, struct room, on_host)
+    {
+        room_lost(core, room);
+    }
+    set_silence(core, host, at_least(t->forget_ms - t->host_lost_ms, 0));
+}
+
+static void forget(struct core *core, struct host *host)
+{
+    assert(list_empty(&host->rooms));
+    (void)host_note(core, host, NOTE_HOST_FORGOTTEN);
+    deadline_clear(core, &host->silence);
+    deadline_clear(core, &host->backoff);
+    list_remove(&host->in_region);
+    chain_remove(&core->hosts_by_name, str_hash(0, str_of(host->row.name)), &host->by_name);
+    object_delete(core, &host->object);
+}
+
+void host_deadline(struct core *core, struct host *host, enum deadline_kind kind)
+{
+    if (kind == DEADLINE_HOST_BACKOFF)
+        return; /* it is not set any more: that is all */
+    if (host->quiet == HOST_HEARD)
+        silent(core, host);
+    else if (host->quiet == HOST_SILENT)
+        lost(core, host);
+    else
+        forget(core, host);
+}
+
+void host_give_time(struct core *core, struct host *host)
+{
+    if (host->quiet == HOST_HEARD)
+        set_silence(core, host, core->config.timeouts.host_ms);
+}
+
+int operate_host(struct core *core, const struct operate *o)
+{
+    struct host *host = host_find(core, o->target);
+    if (!host)
+        return ERR_NOT_FOUND;
+    host->row.disabled = o->verb == OPERATE_DISABLE_HOST;
+    object_touch(core, &host->object);
+    return 0;
+}
+
+/* ── loading and leaving ───────────────────────────────────────────────────────────────────── */
+
 int host_load_row(struct core *core, const struct row_host *row)
 {
     if (row->region < 0 || row->region >= REGION_CODES || row->name[0] == '\0')
         return ERR_FORMAT;
     enter(core, row)->object.stored = true;
     return 0;
+}
+
+/* Whoever was there before us has one full host_ms to say that he still is. */
+void host_loaded(struct core *core, struct host *host)
+{
+    host->quiet_core_ms = core->now.core_ms;
+    set_silence(core, host, core->config.timeouts.host_ms);
+}
+
+/* One that was away stays passed over until it speaks; that it is away is found out again, and
+ * stored, when things can be stored. */
+void host_take_over(struct core *core, struct host *fresh, const struct host *old)
+{
+    bool away = old->quiet != HOST_HEARD;
+    size_t size = old->n_deployments * sizeof(*old->deployments);
+    fresh->cpu_percent = old->cpu_percent;
+    fresh->memory_percent = old->memory_percent;
+    fresh->servers = old->servers;
+    fresh->strangers = old->strangers;
+    fresh->failures = old->failures;
+    fresh->leaving = old->leaving;
+    fresh->heard_core_ms = away ? 0 : old->heard_core_ms;
+    fresh->quiet_core_ms = old->quiet_core_ms;
+    fresh->deployments = xmalloc(size ? size : 1);
+    if (size > 0)
+        memcpy(fresh->deployments, old->deployments, size);
+    fresh->n_deployments = old->n_deployments;
+    set_silence(core, fresh, away ? 0 : core->config.timeouts.host_ms);
+    if (deadline_is_set(&old->backoff))
+        deadline_set(core, &fresh->backoff, DEADLINE_AWAKE, deadline_at_ms(&old->backoff));
 }
 
 void host_done(struct host *host)

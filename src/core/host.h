@@ -30,7 +30,7 @@ struct host {
     int64_t quiet_core_ms; /* since when it is quiet: the last heartbeat, or our start */
     enum host_quiet quiet;
     bool leaving;
-    uint8_t (*deployments)[OPERATE_DIGEST]; /* those it has, sorted */
+    uint8_t (*deployments)[OPERATE_DIGEST]; /* those it has */
     size_t n_deployments;
     struct list rooms; /* starting, open and ending there */
     int32_t n_rooms;
@@ -48,6 +48,12 @@ void host_beat(struct core *core, conn_id conn, const struct host_beat *beat);
 
 /* True when nothing of the heartbeat has to be stored to take it. */
 bool host_beat_changes_nothing(const struct core *core, const struct host_beat *beat);
+
+/* Compares what the host says it runs with what we know, in host_list.c. */
+void host_take_list(struct core *core, struct host *host, const struct host_beat *beat);
+
+/* A note about it: object is its id, chat its name. */
+struct effect *host_note(struct core *core, const struct host *host, enum note kind);
 
 /* A spawn did not succeed there: it is passed over for a while. */
 void host_failed(struct core *core, struct host *host);

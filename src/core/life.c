@@ -23,6 +23,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     list_init(&core->events_sent);
     list_init(&core->switching);
     list_init(&core->rooms_ended);
+    rates_init(&core->rates);
     list_init(&core->room_tickets_finished);
     for (int i = 0; i < REGION_CODES; i++)
         list_init(&core->hosts_in[i]);
@@ -80,6 +81,7 @@ static void free_rooms(struct core *core)
     map_done(&core->rooms_by_server);
     map_done(&core->room_seats_by_player);
     map_done(&core->room_tickets_by_key);
+    rates_done(&core->rates);
 }
 
 static void free_gone(struct core *core)
@@ -269,6 +271,19 @@ static int tickets_loaded(struct core *core)
     return err;
 }
 
+static void rooms_loaded(struct core *core)
+{
+    size_t at = 0;
+    for (struct host *host = NULL; (host = object_next(core, ROW_host, &at));)
+        host_loaded(core, host);
+    at = 0;
+    for (struct room *room = NULL; (room = object_next(core, ROW_room, &at));)
+        room_loaded(core, room);
+    at = 0;
+    for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));)
+        room_seat_loaded(core, seat);
+}
+
 int core_loaded(struct core *core, int64_t seq, struct instant now)
 {
     core->seq = seq;
@@ -288,6 +303,8 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     struct chat_server *chat = NULL;
     while (!err && (chat = object_next(core, ROW_chat_server, &at)))
         chat_server_loaded(core, chat);
+    if (!err)
+        rooms_loaded(core);
     core->fleets_owed = true;
     return err;
 }
@@ -311,6 +328,11 @@ static void refuse_lost(struct core *fresh, const struct effect *lost)
             ticket->asker = lost->conn; /* still open: it will be answered, once */
             return;
         }
+    }
+    if (lost->kind == EFFECT_PLACED) {
+        struct room_ticket *ticket = room_ticket_find(fresh, lost->ticket);
+        if (ticket && ticket->row.state == ROOM_TICKET_OPEN && room_ticket_wait(ticket, lost->conn))
+            return;
     }
     struct effect *e = effect_add(fresh, lost->kind, lost->conn);
     e->err = ERR_INTERNAL;
@@ -355,6 +377,19 @@ static void refuse_unknown_peers(struct core *fresh, const struct core *old)
     }
 }
 
+/* Who waits, how hosts are, and how often who has asked. */
+static void take_over_rooms(struct core *fresh, struct core *old)
+{
+    size_t at = 0;
+    for (struct host *host = NULL; (host = object_next(fresh, ROW_host, &at));) {
+        const struct host *same = host_find(old, host->row.id);
+        if (same)
+            host_take_over(fresh, host, same);
+    }
+    room_tickets_take_over(fresh, old);
+    rates_take_over(&fresh->rates, &old->rates);
+}
+
 /* The fresh core was loaded as if it had never slept. */
 static void sleep_like(struct core *fresh, const struct core *old)
 {
@@ -387,6 +422,7 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
             chat_server_take_over(fresh, chat, same);
     }
     take_over_tickets(fresh, old);
+    take_over_rooms(fresh, old);
     for (size_t i = 0; i < n_lost; i++) {
         for (size_t k = 0; k < lost[i]->len; k++) {
             const struct effect *e = &lost[i]->items[k];

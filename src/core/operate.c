@@ -19,6 +19,9 @@ static int drain(struct core *core, const struct operate *o)
 static int end_session(struct core *core, const struct operate *o)
 {
     struct session *session = session_find(core, o->target);
+    struct room *room = session ? NULL : room_find(core, o->target);
+    if (room)
+        return room_operate_end(core, room);
     if (!session)
         return ERR_NOT_FOUND;
     if (!session_is_live(session))
@@ -27,6 +30,21 @@ static int end_session(struct core *core, const struct operate *o)
         ticket_give_up(core, ticket_find(core, session->row.ticket));
     else
         session_stop(core, session, END_BY_OPERATOR);
+    return 0;
+}
+
+static int terminate(struct core *core, const struct operate *o)
+{
+    struct room *room = room_of_server(core, o->target);
+    return room ? room_operate_end(core, room) : ERR_NOT_FOUND;
+}
+
+static int kick(struct core *core, const struct operate *o)
+{
+    struct room_seat *seat = room_seat_find(core, o->target);
+    if (!seat)
+        return ERR_NOT_FOUND;
+    room_seat_kick(core, seat, STR("kicked by an operator"));
     return 0;
 }
 
@@ -53,6 +71,7 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
     case OPERATE_REVOKE:
         return enrolment_revoke(core, o->target);
     case OPERATE_ISSUE:
+    case OPERATE_STDIN:
         return 0;
     case OPERATE_ENABLE_VERSION:
     case OPERATE_DISABLE_VERSION:
@@ -64,10 +83,12 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
     case OPERATE_LIFT_BAN:
         return operate_ban(core, o, ret_object);
     case OPERATE_TERMINATE:
+        return terminate(core, o);
     case OPERATE_KICK:
+        return kick(core, o);
     case OPERATE_ENABLE_HOST:
     case OPERATE_DISABLE_HOST:
-    case OPERATE_STDIN:
+        return operate_host(core, o);
     case OPERATE_CONFIGURE:
     case OPERATE_VERBS:
         break;

@@ -17,15 +17,19 @@ static void digest_part(crypto_generichash_state *state, const void *data, size_
     (void)crypto_generichash_update(state, data, len);
 }
 
-static void digest_key(const struct operate *o, uint8_t ret[OPERATE_DIGEST])
+void request_digest(struct str who, uint8_t verb, struct str key, uint8_t ret[OPERATE_DIGEST])
 {
     crypto_generichash_state state;
-    uint8_t verb = (uint8_t)o->verb;
     (void)crypto_generichash_init(&state, NULL, 0, OPERATE_DIGEST);
-    digest_part(&state, o->who.at, o->who.len);
+    digest_part(&state, who.at, who.len);
     digest_part(&state, &verb, 1);
-    digest_part(&state, o->key.at, o->key.len);
+    digest_part(&state, key.at, key.len);
     (void)crypto_generichash_final(&state, ret, OPERATE_DIGEST);
+}
+
+static void digest_key(const struct operate *o, uint8_t ret[OPERATE_DIGEST])
+{
+    request_digest(o->who, (uint8_t)o->verb, o->key, ret);
 }
 
 static uint64_t map_key(const uint8_t digest[OPERATE_DIGEST])

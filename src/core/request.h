@@ -13,6 +13,9 @@ struct request {
     struct chain_link by_key;
 };
 
+/* What a key is found by: its scope is (account, operation, key). */
+void request_digest(struct str who, uint8_t verb, struct str key, uint8_t ret[OPERATE_DIGEST]);
+
 /* The request of that account, verb and key, or NULL. */
 struct request *request_find(const struct core *core, const struct operate *o);
 

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What a host has queued is said within this when it is back. */
+enum { QUEUED_MS = 5 * 1000 };
+
 struct room_seat *room_seat_find(const struct core *core, int64_t id)
 {
     return object_find(core, ROW_room_seat, id);
@@ -85,7 +88,15 @@ struct room_seat *seat_of_key(const struct core *core, int64_t server, struct st
     return same && fits && seat && seat->room->row.server == server ? seat : NULL;
 }
 
-/* ── loading and leaving ───────────────────────────────────────────────────────────────────── */
+/* ── being and leaving ─────────────────────────────────────────────────────────────────────── */
+
+static void count(struct room_seat *seat, int sign)
+{
+    if (seat->row.state == ROOM_SEAT_TAKEN)
+        seat->room->taken += sign;
+    else
+        seat->room->reserved += sign;
+}
 
 static struct room_seat *enter(struct core *core, const struct row_room_seat *row,
                                struct room *room)
@@ -98,12 +109,217 @@ static struct room_seat *enter(struct core *core, const struct row_room_seat *ro
     list_append(&room->seats, &seat->in_room);
     chain_add(&core->room_seats_by_player, player_key(str_of(row->account)), &seat->by_player);
     object_enter(core, &seat->object);
-    if (row->state == ROOM_SEAT_TAKEN)
-        room->taken++;
-    else
-        room->reserved++;
+    count(seat, 1);
     return seat;
 }
+
+static struct effect *seat_note(struct core *core, const struct room_seat *seat, enum note kind)
+{
+    struct str account = text_keep(core, str_of(seat->row.account));
+    struct effect *note = room_note(core, seat->room, kind);
+    note->ticket = seat->row.ticket;
+    note->object = seat->row.id;
+    note->chat = account;
+    note->asked_us = 0;
+    return note;
+}
+
+/* Runs, or stands still when the room's host is away. */
+static void set_deadline(struct core *core, struct room_seat *seat, int64_t left_ms)
+{
+    bool away = host_is_away(seat->room->host);
+    seat->row.left_ms = away ? left_ms : 0;
+    seat->row.deadline_core_ms = away ? 0 : core->now.core_ms + left_ms;
+    if (away)
+        deadline_clear(core, &seat->deadline);
+    else
+        deadline_set(core, &seat->deadline, DEADLINE_AWAKE,
+                     deadline_now(core, DEADLINE_AWAKE) + left_ms);
+    object_touch(core, &seat->object);
+}
+
+static void reserve(struct core *core, struct room_seat *seat)
+{
+    seat->row.reserved_core_ms = core->now.core_ms;
+    set_deadline(core, seat, room_config(seat->room)->reserve_ms);
+    (void)seat_note(core, seat, NOTE_SEAT_RESERVED);
+}
+
+/* What the player brought; it is the door's business. */
+static void take_player(struct room_seat *seat, const struct place_player *player)
+{
+    (void)str_copy(seat->row.address, sizeof(seat->row.address), player->address);
+    long_set(&seat->row.info, player->info);
+    long_set(&seat->row.sealed, player->sealed);
+}
+
+struct room_seat *room_seat_new(struct core *core, struct room *room,
+                                const struct room_ticket *ticket, const struct place_player *player,
+                                bool multi)
+{
+    struct row_room_seat row = {
+        .id = object_new_id(core, ROW_seat),
+        .room = room->row.id,
+        .ticket = ticket->row.id,
+        .fleet = room->row.fleet,
+        .state = ROOM_SEAT_RESERVED,
+        .multi = multi ? ticket->row.id : 0,
+        .reserved_core_ms = core->now.core_ms,
+    };
+    (void)str_copy(row.account, sizeof(row.account), player->account);
+    struct room_seat *seat = enter(core, &row, room);
+    take_player(seat, player);
+    object_touch(core, &seat->object);
+    if (room->row.state == ROOM_OPEN)
+        reserve(core, seat);
+    room_seats_changed(core, room);
+    return seat;
+}
+
+void room_seat_again(struct core *core, struct room_seat *seat, const struct room_ticket *ticket,
+                     const struct place_player *player)
+{
+    seat->row.ticket = ticket->row.id;
+    take_player(seat, player);
+    reserve(core, seat);
+}
+
+static void unlink_seat(struct core *core, struct room_seat *seat)
+{
+    deadline_clear(core, &seat->deadline);
+    count(seat, -1);
+    list_remove(&seat->in_room);
+    chain_remove(&core->room_seats_by_player, player_key(str_of(seat->row.account)),
+                 &seat->by_player);
+    object_delete(core, &seat->object);
+}
+
+void room_seat_leave(struct core *core, struct room_seat *seat, struct str why)
+{
+    struct room *room = seat->room;
+    seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
+    unlink_seat(core, seat);
+    room_seats_changed(core, room);
+}
+
+void room_seat_kick(struct core *core, struct room_seat *seat, struct str why)
+{
+    char key[SEAT_KEY_SIZE];
+    if (seat->row.state == ROOM_SEAT_TAKEN && seat->room->host) {
+        struct str text = text_keep(core, seat_key(core, seat->row.id, key));
+        struct str url = text_keep(core, str_of(seat->room->host->row.url));
+        struct effect *e = effect_add(core, EFFECT_KICK_SEAT, 0);
+        e->ip = url;
+        e->object = seat->room->row.server;
+        e->token = text;
+        e->text = why;
+    }
+    room_seat_leave(core, seat, why);
+}
+
+void room_seats_kick(struct core *core, struct str account, struct str why)
+{
+    struct chain_link *n = chain_first(&core->room_seats_by_player, player_key(account));
+    for (struct chain_link *next = NULL; n; n = next) {
+        struct room_seat *seat = container_of(n, struct room_seat, by_player);
+        next = n->next;
+        if (str_eq(str_of(seat->row.account), account))
+            room_seat_kick(core, seat, why);
+    }
+}
+
+void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq)
+{
+    count(seat, -1);
+    seat->row.state = ROOM_SEAT_TAKEN;
+    count(seat, 1);
+    seat->row.joined_seq = seq;
+    seat->row.joined_core_ms = core->now.core_ms;
+    seat->row.deadline_core_ms = seat->row.left_ms = 0;
+    deadline_clear(core, &seat->deadline);
+    object_touch(core, &seat->object);
+    (void)seat_note(core, seat, NOTE_SEAT_TAKEN);
+}
+
+void room_seat_deadline(struct core *core, struct room_seat *seat)
+{
+    room_seat_leave(core, seat, STR("the reservation ran out"));
+}
+
+/* ── all seats of a room ───────────────────────────────────────────────────────────────────── */
+
+void room_seats_release(struct core *core, struct room *room, struct str why)
+{
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
+        unlink_seat(core, seat);
+    }
+}
+
+/* Each player comes along from where he was. */
+void room_seats_open(struct core *core, struct room *room)
+{
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        room_seat_move_here(core, seat);
+        reserve(core, seat);
+    }
+}
+
+void room_seat_move_here(struct core *core, struct room_seat *seat)
+{
+    struct str account = str_of(seat->row.account);
+    struct chain_link *n = chain_first(&core->room_seats_by_player, player_key(account));
+    for (struct chain_link *next = NULL; n; n = next) {
+        struct room_seat *other = container_of(n, struct room_seat, by_player);
+        next = n->next;
+        if (other != seat && other->row.fleet == seat->row.fleet &&
+            other->room->row.state != ROOM_STARTING && str_eq(str_of(other->row.account), account))
+            room_seat_kick(core, other, STR("moved to another room"));
+    }
+}
+
+void room_seats_hand_on(struct core *core, struct room *from, struct room *to)
+{
+    LIST_EACH(&from->seats, seat, struct room_seat, in_room)
+    {
+        count(seat, -1);
+        list_remove(&seat->in_room);
+        seat->room = to;
+        seat->row.room = to->row.id;
+        list_append(&to->seats, &seat->in_room);
+        count(seat, 1);
+        object_touch(core, &seat->object);
+    }
+}
+
+void room_seats_stand(struct core *core, struct room *room)
+{
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        if (!deadline_is_set(&seat->deadline))
+            continue;
+        int64_t left_ms = deadline_at_ms(&seat->deadline) - deadline_now(core, DEADLINE_AWAKE);
+        set_deadline(core, seat, left_ms > 1 ? left_ms : 1);
+    }
+}
+
+/* A player may have joined while nobody could tell us: what waits to be said comes first. */
+void room_seats_run(struct core *core, struct room *room)
+{
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        int64_t left_ms = seat->row.left_ms;
+        if (seat->row.state != ROOM_SEAT_RESERVED || room->row.state != ROOM_OPEN)
+            continue;
+        if (seat->row.deadline_core_ms)
+            left_ms = seat->row.deadline_core_ms - core->now.core_ms;
+        set_deadline(core, seat, left_ms > QUEUED_MS ? left_ms : QUEUED_MS);
+    }
+}
+
+/* ── loading ───────────────────────────────────────────────────────────────────────────────── */
 
 int room_seat_load_row(struct core *core, const struct row_room_seat *row)
 {
@@ -115,4 +331,13 @@ int room_seat_load_row(struct core *core, const struct row_room_seat *row)
         return ERR_FORMAT; /* I3 */
     enter(core, row, room)->object.stored = true;
     return 0;
+}
+
+/* Until its host has been heard, or is silent, nobody knows whether the player has joined. */
+void room_seat_loaded(struct core *core, struct room_seat *seat)
+{
+    int64_t heard_ms = core->now.core_ms + core->config.timeouts.host_ms + QUEUED_MS;
+    int64_t at_ms = seat->row.deadline_core_ms;
+    if (at_ms)
+        deadline_set(core, &seat->deadline, DEADLINE_AWAKE, at_ms > heard_ms ? at_ms : heard_ms);
 }

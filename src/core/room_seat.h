@@ -41,6 +41,37 @@ struct str seat_key(const struct core *core, int64_t seat, char dst[SEAT_KEY_SIZ
 /* The seat on that server which the key opens, or NULL; in the same time whatever differs. */
 struct room_seat *seat_of_key(const struct core *core, int64_t server, struct str key);
 
+/* A seat for the player, counted now. In a STARTING room its time begins when the room opens. */
+struct room_seat *room_seat_new(struct core *core, struct room *room,
+                                const struct room_ticket *ticket, const struct place_player *player,
+                                bool multi);
+
+/* He asks again for the room in which he has a reservation: the same seat, and its time anew. */
+void room_seat_again(struct core *core, struct room_seat *seat, const struct room_ticket *ticket,
+                     const struct place_player *player);
+
+/* He has joined. */
+void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq);
+
+/* The seat is free; kick: the game server is told to let him go when he is there. why is a literal.
+ */
+void room_seat_leave(struct core *core, struct room_seat *seat, struct str why);
+void room_seat_kick(struct core *core, struct room_seat *seat, struct str why);
+
+/* Takes away every seat in rooms that the account has, in whichever fleet; why is a literal. */
+void room_seats_kick(struct core *core, struct str account, struct str why);
+
+/* The player has this seat from now on, and no other in the fleet. */
+void room_seat_move_here(struct core *core, struct room_seat *seat);
+
+/* All seats of a room: the room is over; it opens; its host is away; its host is back; another room
+ * is started in its place. */
+void room_seats_release(struct core *core, struct room *room, struct str why);
+void room_seats_open(struct core *core, struct room *room);
+void room_seats_stand(struct core *core, struct room *room);
+void room_seats_run(struct core *core, struct room *room);
+void room_seats_hand_on(struct core *core, struct room *from, struct room *to);
+
 int room_seat_load_row(struct core *core, const struct row_room_seat *row);
 void room_seat_loaded(struct core *core, struct room_seat *seat);
 void room_seat_deadline(struct core *core, struct room_seat *seat);

@@ -62,7 +62,23 @@ static int restore_tries(struct room_ticket *ticket)
     return cursor_failed(&c) ? ERR_FORMAT : 0;
 }
 
-/* ── loading and leaving ───────────────────────────────────────────────────────────────────── */
+static void add_try(struct room_ticket *ticket, const struct room *room)
+{
+    ticket->tries[ticket->n_tries++] = (struct room_try){
+        .host = room->row.host,
+        .room = room->row.id,
+        .outcome = ROOM_TRY_PENDING,
+        .load_percent = host_load_percent(room->host),
+    };
+}
+
+static void set_outcome(struct room_ticket *ticket, enum room_try_outcome outcome)
+{
+    if (ticket->n_tries > 0)
+        ticket->tries[ticket->n_tries - 1].outcome = (int8_t)outcome;
+}
+
+/* ── keys ──────────────────────────────────────────────────────────────────────────────────── */
 
 static uint64_t map_key(const uint8_t digest[OPERATE_DIGEST])
 {
@@ -70,6 +86,295 @@ static uint64_t map_key(const uint8_t digest[OPERATE_DIGEST])
     memcpy(&key, digest, sizeof(key));
     return key;
 }
+
+static void digest_key(const struct place *p, uint8_t ret[OPERATE_DIGEST])
+{
+    uint8_t verb = (uint8_t)p->verb;
+    request_digest(p->players[0].account, verb, p->key, ret);
+}
+
+struct room_ticket *room_ticket_of_key(const struct core *core, const struct place *p)
+{
+    uint8_t digest[OPERATE_DIGEST];
+    if (p->key.len == 0)
+        return NULL;
+    digest_key(p, digest);
+    struct chain_link *n = chain_first(&core->room_tickets_by_key, map_key(digest));
+    for (; n; n = n->next) {
+        struct room_ticket *ticket = container_of(n, struct room_ticket, by_key);
+        if (memcmp(ticket->row.key, digest, OPERATE_DIGEST) == 0)
+            return ticket;
+    }
+    return NULL;
+}
+
+bool room_ticket_is_same(const struct room_ticket *ticket, const struct place *p)
+{
+    return memcmp(ticket->row.arguments, p->arguments, OPERATE_DIGEST) == 0;
+}
+
+/* ── answers ───────────────────────────────────────────────────────────────────────────────── */
+
+static bool is_of(const struct room_ticket *ticket, const struct room_seat *seat)
+{
+    bool alone = ticket->row.players == 1;
+    return seat->row.ticket == ticket->row.id ||
+           (alone && strcmp(seat->row.account, ticket->row.account) == 0);
+}
+
+/* The seats of the ticket that are still there: all of them, unless somebody asks again later. */
+static void show_seats(struct core *core, const struct room_ticket *ticket, const struct room *room,
+                       struct placed *placed)
+{
+    struct placed_seat *seats = arena_alloc(&core->out->arena, PLACE_PLAYERS_MAX * sizeof(*seats));
+    char key[SEAT_KEY_SIZE];
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        if (!is_of(ticket, seat) || placed->n_seats == PLACE_PLAYERS_MAX)
+            continue;
+        seats[placed->n_seats++] = (struct placed_seat){
+            .seat = seat->row.id,
+            .account = text_keep(core, str_of(seat->row.account)),
+            .key = text_keep(core, seat_key(core, seat->row.id, key)),
+        };
+    }
+    placed->seats = seats;
+}
+
+static struct placed *new_placed(struct core *core)
+{
+    struct placed *placed = arena_alloc(&core->out->arena, sizeof(*placed));
+    *placed = (struct placed){0};
+    return placed;
+}
+
+static struct effect *answer_with(struct core *core, const struct room_ticket *ticket, conn_id conn,
+                                  const struct placed *placed)
+{
+    struct effect *e = effect_add(core, EFFECT_PLACED, conn);
+    e->ticket = ticket->row.id;
+    e->fleet_id = ticket->row.fleet;
+    e->asked_us = ticket->asked_us;
+    e->placed = placed;
+    return e;
+}
+
+static void answer_failed(struct core *core, const struct room_ticket *ticket, conn_id conn)
+{
+    const struct room *room = room_find(core, ticket->row.room);
+    struct placed *placed = new_placed(core);
+    if (room)
+        placed->tail = text_keep(core, room->row.tail);
+    struct str why = text_keep(core, ticket->row.why);
+    struct effect *e = answer_with(core, ticket, conn, placed);
+    e->err = ticket->row.error;
+    e->text = why;
+}
+
+void room_ticket_answer(struct core *core, const struct room_ticket *ticket, conn_id conn)
+{
+    if (ticket->row.state == ROOM_TICKET_FAILED) {
+        answer_failed(core, ticket, conn);
+        return;
+    }
+    const struct room *room = room_find(core, ticket->row.room);
+    struct placed *placed = new_placed(core);
+    if (room && room->host)
+        show_seats(core, ticket, room, placed);
+    if (placed->n_seats == 0) {
+        struct effect *e = answer_with(core, ticket, conn, placed);
+        e->err = ERR_ALREADY_OVER;
+        e->text = STR("the seat that was given is gone");
+        return;
+    }
+    placed->address = text_keep(core, str_of(room->host->row.address));
+    placed->settings = text_keep(core, room->row.settings);
+    placed->n_ports = room->row.ports_len / 2;
+    for (int i = 0; i < placed->n_ports; i++)
+        placed->ports[i] = (uint16_t)(room->row.ports[2 * i] | room->row.ports[2 * i + 1] << 8);
+    struct effect *e = answer_with(core, ticket, conn, placed);
+    e->session = room->row.id;
+    e->server_id = (int32_t)room->row.server;
+}
+
+bool room_ticket_wait(struct room_ticket *ticket, conn_id conn)
+{
+    if (ticket->n_askers == ROOM_TICKET_ASKERS)
+        return false;
+    ticket->askers[ticket->n_askers++] = conn;
+    return true;
+}
+
+static void answer_askers(struct core *core, struct room_ticket *ticket)
+{
+    int n = ticket->n_askers;
+    ticket->n_askers = 0;
+    for (int i = 0; i < n; i++)
+        room_ticket_answer(core, ticket, ticket->askers[i]);
+}
+
+/* ── moves ─────────────────────────────────────────────────────────────────────────────────── */
+
+static const uint8_t allowed_moves[ROOM_TICKET_STATES] = {
+    [0] = 1 << ROOM_TICKET_OPEN,
+    [ROOM_TICKET_OPEN] = 1 << ROOM_TICKET_DONE | 1 << ROOM_TICKET_FAILED,
+};
+
+static void set_deadline(struct core *core, struct room_ticket *ticket, int64_t in_ms)
+{
+    ticket->row.deadline_core_ms = core->now.core_ms + in_ms;
+    deadline_set(core, &ticket->deadline, DEADLINE_CORE, ticket->row.deadline_core_ms);
+}
+
+static void finished(struct core *core, struct room_ticket *ticket)
+{
+    list_append(&core->room_tickets_finished, &ticket->in_finished);
+    core->n_room_tickets_finished++;
+}
+
+static void move(struct core *core, struct room_ticket *ticket, enum room_ticket_state state)
+{
+    assert(allowed_moves[ticket->row.state] & 1 << state);
+    core->room_tickets_open +=
+        (state == ROOM_TICKET_OPEN) - (ticket->row.state == ROOM_TICKET_OPEN);
+    ticket->row.state = (int8_t)state;
+    object_touch(core, &ticket->object);
+    if (state == ROOM_TICKET_OPEN) {
+        set_deadline(core, ticket, core->config.timeouts.place_ms);
+        return;
+    }
+    ticket->row.answered_wall_ms = core->now.wall_ms;
+    set_deadline(core, ticket, core->config.timeouts.keep_ms);
+    finished(core, ticket);
+}
+
+static struct effect *ticket_note(struct core *core, const struct room_ticket *ticket,
+                                  enum note kind)
+{
+    struct effect *note = note_add(core, kind);
+    note->ticket = ticket->row.id;
+    note->session = ticket->row.room;
+    note->fleet_id = ticket->row.fleet;
+    note->region_code = ticket->row.region;
+    note->asked_us = ticket->asked_us;
+    return note;
+}
+
+void room_ticket_done(struct core *core, struct room_ticket *ticket)
+{
+    set_outcome(ticket, ROOM_TRY_OPENED);
+    move(core, ticket, ROOM_TICKET_DONE);
+    (void)ticket_note(core, ticket, NOTE_TICKET_DONE);
+    answer_askers(core, ticket);
+}
+
+static void fail(struct core *core, struct room_ticket *ticket, int err, struct str why)
+{
+    ticket->row.error = err;
+    long_set(&ticket->row.why, why);
+    move(core, ticket, ROOM_TICKET_FAILED);
+    ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
+    answer_askers(core, ticket);
+}
+
+void room_ticket_opened(struct core *core, const struct room *room)
+{
+    struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
+    if (!ticket || ticket->row.state != ROOM_TICKET_OPEN)
+        return;
+    set_outcome(ticket, ROOM_TRY_OPENED);
+    if (list_empty(&room->seats))
+        fail(core, ticket, ERR_ALREADY_OVER, STR("the seat was taken away meanwhile"));
+    else
+        room_ticket_done(core, ticket);
+}
+
+void room_ticket_give_up(struct core *core, struct room_ticket *ticket, struct str why)
+{
+    if (!ticket || ticket->row.state != ROOM_TICKET_OPEN)
+        return;
+    set_outcome(ticket, ROOM_TRY_GIVEN_UP);
+    fail(core, ticket, ERR_SPAWN_FAILED, why);
+}
+
+struct room *room_ticket_spawn(struct core *core, struct room_ticket *ticket,
+                               struct version *version, struct host *host, struct str settings)
+{
+    struct room *room = room_new(core, ticket, version, host, settings);
+    add_try(ticket, room);
+    ticket->row.room = room->row.id;
+    object_touch(core, &ticket->object);
+    return room;
+}
+
+/* Once, on another host, when it failed so soon that the player can wait for a second one. */
+static struct host *another_host(const struct core *core, const struct room_ticket *ticket,
+                                 const struct room *room)
+{
+    char why[CHOICE_WHY_MAX];
+    int64_t tried[VIEW_HOST_TRIES] = {0};
+    int64_t age_ms = core->now.core_ms - room->row.created_core_ms;
+    const struct fleet_config *config = room->fleet->config;
+    if (!config || ticket->n_tries >= VIEW_HOST_TRIES ||
+        age_ms > core->config.timeouts.spawn_retry_ms ||
+        version_judge(room->fleet, str_of(room->version->row.name)))
+        return NULL;
+    for (int i = 0; i < ticket->n_tries; i++)
+        tried[i] = ticket->tries[i].host;
+    bool elsewhere = config->other_regions && !ticket->my_region_only;
+    return choose_host(core, room->fleet, ticket->row.region, elsewhere, tried, ticket->n_tries,
+                       why);
+}
+
+void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room *failed,
+                      const struct room_failure *failure)
+{
+    bool late = failure->timed_out;
+    set_outcome(ticket, late ? ROOM_TRY_TIMED_OUT : ROOM_TRY_FAILED);
+    struct host *host = late ? NULL : another_host(core, ticket, failed);
+    if (!host) {
+        fail(core, ticket, late ? ERR_SPAWN_TIMEOUT : ERR_SPAWN_FAILED, failure->text);
+        return;
+    }
+    struct room *room =
+        room_ticket_spawn(core, ticket, failed->version, host, failed->row.settings);
+    room_seats_hand_on(core, failed, room);
+    room_tell(core, room);
+    struct effect *note = ticket_note(core, ticket, NOTE_TICKET_RETRY);
+    note->text = STR("failed");
+}
+
+static void forget(struct core *core, struct room_ticket *ticket)
+{
+    deadline_clear(core, &ticket->deadline);
+    list_remove(&ticket->in_finished);
+    core->n_room_tickets_finished--;
+    if (ticket->row.key_len)
+        chain_remove(&core->room_tickets_by_key, map_key(ticket->row.key), &ticket->by_key);
+    object_delete(core, &ticket->object);
+}
+
+void room_tickets_forget_oldest(struct core *core)
+{
+    while (core->n_room_tickets_finished > core->config.limits.tickets_kept)
+        forget(core, container_of(list_first(&core->room_tickets_finished), struct room_ticket,
+                                  in_finished));
+}
+
+void room_ticket_deadline(struct core *core, struct room_ticket *ticket)
+{
+    if (ticket->row.state != ROOM_TICKET_OPEN) {
+        forget(core, ticket);
+        return;
+    }
+    struct room *room = room_find(core, ticket->row.room);
+    set_outcome(ticket, ROOM_TRY_GIVEN_UP);
+    fail(core, ticket, ERR_SPAWN_TIMEOUT, str_of(err_sentence(ERR_SPAWN_TIMEOUT)));
+    if (room && room->row.state == ROOM_STARTING)
+        room_stop(core, room, END_GIVEN_UP);
+}
+
+/* ── being, loading ────────────────────────────────────────────────────────────────────────── */
 
 static struct room_ticket *enter(struct core *core, const struct row_room_ticket *row)
 {
@@ -83,6 +388,33 @@ static struct room_ticket *enter(struct core *core, const struct row_room_ticket
     return ticket;
 }
 
+struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struct place *p,
+                                    const struct version *version, int8_t region)
+{
+    struct row_room_ticket row = {
+        .id = object_new_id(core, ROW_ticket),
+        .verb = (int8_t)p->verb,
+        .fleet = version->row.fleet,
+        .version = version->row.id,
+        .players = (int32_t)p->n_players,
+        .region = region,
+        .opened_core_ms = core->now.core_ms,
+        .key_len = p->key.len > 0 ? OPERATE_DIGEST : 0,
+        .arguments_len = OPERATE_DIGEST,
+    };
+    (void)str_copy(row.account, sizeof(row.account), p->players[0].account);
+    memcpy(row.arguments, p->arguments, OPERATE_DIGEST);
+    if (row.key_len)
+        digest_key(p, row.key);
+    struct room_ticket *ticket = enter(core, &row);
+    ticket->my_region_only = p->my_region_only;
+    ticket->asked_us = core->at_us;
+    (void)room_ticket_wait(ticket, conn);
+    move(core, ticket, ROOM_TICKET_OPEN);
+    (void)ticket_note(core, ticket, NOTE_TICKET_OPENED);
+    return ticket;
+}
+
 int room_ticket_load_row(struct core *core, const struct row_room_ticket *row)
 {
     if (!fleet_find(core, row->fleet) || row->state <= 0 || row->state >= ROOM_TICKET_STATES ||
@@ -90,5 +422,25 @@ int room_ticket_load_row(struct core *core, const struct row_room_ticket *row)
         return ERR_FORMAT;
     struct room_ticket *ticket = enter(core, row);
     ticket->object.stored = true;
+    deadline_set(core, &ticket->deadline, DEADLINE_CORE, row->deadline_core_ms);
+    if (row->state == ROOM_TICKET_OPEN)
+        core->room_tickets_open++;
+    else
+        finished(core, ticket);
     return restore_tries(ticket);
+}
+
+void room_tickets_take_over(struct core *fresh, const struct core *old)
+{
+    size_t at = 0;
+    for (struct room_ticket *ticket = NULL; (ticket = object_next(old, ROW_room_ticket, &at));) {
+        struct room_ticket *same = room_ticket_find(fresh, ticket->row.id);
+        bool open = same && same->row.state == ROOM_TICKET_OPEN;
+        for (int i = 0; i < ticket->n_askers; i++) {
+            if (open)
+                (void)room_ticket_wait(same, ticket->askers[i]);
+            else
+                effect_add(fresh, EFFECT_PLACED, ticket->askers[i])->err = ERR_INTERNAL;
+        }
+    }
 }

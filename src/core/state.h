@@ -15,6 +15,7 @@
 #include "core/audit.h"
 #include "core/ban.h"
 #include "core/chat_server.h"
+#include "core/choice.h"
 #include "core/core.h"
 #include "core/deadline.h"
 #include "core/enrolment.h"
@@ -22,6 +23,7 @@
 #include "core/host.h"
 #include "core/object.h"
 #include "core/placement.h"
+#include "core/rate.h"
 #include "core/region.h"
 #include "core/request.h"
 #include "core/room.h"
@@ -96,15 +98,15 @@ struct core {
     struct list switching; /* versions that want another deployment */
     struct map hosts_by_name;
     struct list hosts_in[REGION_CODES];
-    struct map rooms_by_server; /* the server's id → its room, ended ones too */
-    struct map room_seats_by_player;
+    struct map rooms_by_server;      /* the server's id → its room, ended ones too */
+    struct map room_seats_by_player; /* by account */
     struct map room_tickets_by_key;
     struct list rooms_ended;           /* oldest first */
     struct list room_tickets_finished; /* oldest first */
-    int32_t n_rooms_ended;
     int32_t n_room_tickets_finished;
     int32_t room_tickets_open;
     int32_t rooms_in[ROOM_STATES];
+    struct rates rates;
     struct roll rolls[ROW_KINDS];  /* every object, by id */
     struct slab memory[ROW_KINDS]; /* of those there are many of; the others come from malloc */
 

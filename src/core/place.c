@@ -1,0 +1,329 @@
+/* Placing. What is asked is judged in an order that players can rely on: what is unknown first,
+ * then a repeat of what was asked before, then who asks, then how often, and only then whether
+ * there is a place. All players of one request get seats in one room, or none does; a refusal
+ * changes nothing, so that whoever fails keeps the seat he has. */
+#include "core/place.h"
+
+#include "core/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { RETRY_AFTER_MS = 5 * 1000, SENTENCE_MAX = 320 };
+
+/* One request on its way through the checks. */
+struct placing {
+    conn_id conn;
+    const struct place *p;
+    struct fleet *fleet;
+    struct version *version; /* CREATE, JOIN: from the moment something is made */
+    char text[SENTENCE_MAX]; /* of a refusal */
+    struct placed extra;     /* … and what stands beside it */
+};
+
+static int refuse(struct core *core, const struct placing *g, int err)
+{
+    struct placed *placed = arena_alloc(&core->out->arena, sizeof(*placed));
+    struct str text = text_keep(core, str_of(g->text[0] ? g->text : err_sentence(err)));
+    *placed = g->extra;
+    note_refused(core, g->conn, err)->text = text;
+    struct effect *e = effect_add(core, EFFECT_PLACED, g->conn);
+    e->err = err;
+    e->text = text;
+    e->placed = placed;
+    return err;
+}
+
+/* ── what is asked for ─────────────────────────────────────────────────────────────────────── */
+
+static int judge_fleet(struct core *core, struct placing *g)
+{
+    char name[sizeof(((struct fleet_config *)0)->name)];
+    if (!str_copy(name, sizeof(name), g->p->fleet))
+        return ERR_NO_SUCH_FLEET;
+    g->fleet = fleet_find_named(core, name);
+    if (!g->fleet || !g->fleet->config)
+        return ERR_NO_SUCH_FLEET;
+    if (g->fleet->config->provider != PROVIDER_AGENT)
+        return ERR_WRONG_PROVIDER;
+    return version_judge(g->fleet, g->p->version);
+}
+
+static bool is_named_twice(const struct place *p)
+{
+    for (size_t i = 0; i < p->n_players; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (str_eq(p->players[i].account, p->players[k].account))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int judge_players(struct placing *g)
+{
+    const struct place *p = g->p;
+    if (p->n_players == 0 || p->n_players > PLACE_PLAYERS_MAX)
+        return ERR_BAD_ARGUMENT;
+    for (size_t i = 0; i < p->n_players; i++) {
+        const struct place_player *player = &p->players[i];
+        if (player->account.len == 0 || player->account.len > 64 || player->info.len > 4096 ||
+            player->sealed.len > 8320)
+            return ERR_BAD_ARGUMENT;
+    }
+    if (!is_named_twice(p))
+        return 0;
+    (void)snprintf(g->text, sizeof(g->text), "a player is named twice");
+    return ERR_BAD_ARGUMENT;
+}
+
+/* ── who asks, and how often ───────────────────────────────────────────────────────────────── */
+
+static int judge_bans(struct core *core, struct placing *g)
+{
+    for (size_t i = 0; i < g->p->n_players; i++) {
+        const struct place_player *player = &g->p->players[i];
+        const struct ban *ban = ban_check(core, player->account, player->address);
+        if (!ban)
+            continue;
+        g->extra.refused = text_keep(core, player->account);
+        g->extra.ban = ban->row.id;
+        g->extra.ban_reason = text_keep(core, str_of(ban->row.reason));
+        g->extra.ban_until_wall_ms = ban->row.expires_wall_ms;
+        (void)snprintf(g->text, sizeof(g->text), "player %.*s is banned: %.200s",
+                       (int)player->account.len, player->account.at, ban->row.reason);
+        return ERR_BANNED;
+    }
+    return 0;
+}
+
+static int judge_rates(struct core *core, struct placing *g)
+{
+    bool create = g->p->verb == PLACE_CREATE;
+    enum rate_kind kind = create ? RATE_CREATE : RATE_JOIN;
+    const struct rate_limit *limits = create ? core->config.create_rates : core->config.join_rates;
+    for (size_t i = 0; i < g->p->n_players; i++) {
+        struct str account = g->p->players[i].account;
+        int64_t wait_ms = rates_wait_ms(&core->rates, kind, account, limits, core->now.core_ms);
+        if (wait_ms <= 0)
+            continue;
+        g->extra.refused = text_keep(core, account);
+        g->extra.retry_after_ms = wait_ms;
+        (void)snprintf(g->text, sizeof(g->text), "too many requests: try again in %" PRId64 " s",
+                       (wait_ms + 999) / 1000);
+        return ERR_RATE_LIMITED;
+    }
+    for (size_t i = 0; i < g->p->n_players; i++)
+        rates_count(&core->rates, kind, g->p->players[i].account, limits, core->now.core_ms);
+    return 0;
+}
+
+/* ── taking seats in a room that is open ───────────────────────────────────────────────────── */
+
+static struct room_seat *seat_here(const struct core *core, const struct room *room,
+                                   struct str account)
+{
+    struct room_seat *seat = room_seat_of(core, room->row.fleet, account);
+    return seat && seat->room == room ? seat : NULL;
+}
+
+/* Whoever sits there already needs no other place. */
+static bool has_places(const struct core *core, const struct room *room, const struct place *p)
+{
+    int32_t needed = (int32_t)p->n_players;
+    for (size_t i = 0; i < p->n_players; i++)
+        needed -= seat_here(core, room, p->players[i].account) != NULL;
+    return room_free_seats(room) >= needed;
+}
+
+/* A reservation is renewed. Somebody who had joined comes again from elsewhere: he gets a new key,
+ * and whoever uses the old one is sent away. */
+static void take_seat(struct core *core, struct room *room, const struct room_ticket *ticket,
+                      const struct place_player *player, bool multi)
+{
+    struct room_seat *seat = seat_here(core, room, player->account);
+    if (seat && seat->row.state == ROOM_SEAT_RESERVED) {
+        room_seat_again(core, seat, ticket, player);
+        return;
+    }
+    struct room_seat *old = room_seat_of(core, room->row.fleet, player->account);
+    if (old)
+        room_seat_kick(core, old, STR("moved to another seat"));
+    (void)room_seat_new(core, room, ticket, player, multi);
+}
+
+static void enter_room(struct core *core, const struct placing *g, struct room *room, int8_t region)
+{
+    struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, room->version, region);
+    ticket->row.room = room->row.id;
+    for (size_t i = 0; i < g->p->n_players; i++)
+        take_seat(core, room, ticket, &g->p->players[i], g->p->multi);
+    room_ticket_done(core, ticket);
+}
+
+/* ── a new room ────────────────────────────────────────────────────────────────────────────── */
+
+static int judge_limits(const struct core *core, struct placing *g)
+{
+    int32_t rooms =
+        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
+    if (rooms >= core->config.limits.rooms ||
+        core->room_tickets_open >= core->config.limits.tickets_open)
+        return ERR_TOO_MANY;
+    int32_t most = g->fleet->config->max_players;
+    if ((int32_t)g->p->n_players <= most)
+        return 0;
+    (void)snprintf(g->text, sizeof(g->text), "a room of %.64s holds %d players, not %zu",
+                   g->fleet->row.name, most, g->p->n_players);
+    return ERR_NO_PLACE;
+}
+
+static struct host *find_host(struct core *core, struct placing *g, int8_t region)
+{
+    char why[CHOICE_WHY_MAX];
+    bool elsewhere = g->fleet->config->other_regions && !g->p->my_region_only;
+    struct host *host = choose_host(core, g->fleet, region, elsewhere, NULL, 0, why);
+    if (!host) {
+        (void)snprintf(g->text, sizeof(g->text), "%s", why);
+        g->extra.retry_after_ms = RETRY_AFTER_MS;
+    }
+    return host;
+}
+
+static int create_room(struct core *core, struct placing *g, int8_t region)
+{
+    struct buf settings = {0};
+    char why[SETTINGS_WHY_MAX];
+    int err = judge_limits(core, g);
+    if (!err && (err = settings_take(g->p->settings, &settings, why)))
+        (void)snprintf(g->text, sizeof(g->text), "%s", why);
+    struct host *host = err ? NULL : find_host(core, g, region);
+    if (host) {
+        struct version *version = version_use(core, g->fleet, g->p->version);
+        struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, version, region);
+        struct room *room = room_ticket_spawn(core, ticket, version, host,
+                                              (struct str){(char *)settings.data, settings.len});
+        for (size_t i = 0; i < g->p->n_players; i++)
+            (void)room_seat_new(core, room, ticket, &g->p->players[i], g->p->multi);
+        room_tell(core, room);
+    }
+    buf_done(&settings);
+    return err ? err : host ? 0 : ERR_NO_HOST;
+}
+
+/* ── a room that is there ──────────────────────────────────────────────────────────────────── */
+
+/* The best room that suits: own region first, then the nearest, then the fullest. */
+static struct room *find_room(struct core *core, struct placing *g, int8_t region)
+{
+    const struct version *version = version_row_of(g->fleet, g->p->version);
+    int8_t regions[REGION_CODES];
+    int n = version ? regions_by_distance(core, 0, region, regions) : 0;
+    int32_t seen = 0;
+    int32_t full = 0;
+    for (int i = 0; i < n && (!g->p->my_region_only || regions[i] == region); i++) {
+        const struct shelf *shelf = &version->shelves[regions[i]];
+        for (size_t k = 0; k < shelf->n; k++) {
+            struct room *room = shelf->rooms[k];
+            seen++;
+            if (host_is_away(room->host) || !room_suits(room, g->p->filter))
+                continue;
+            if (has_places(core, room, g->p))
+                return room;
+            full++;
+        }
+    }
+    if (full > 0)
+        (void)snprintf(g->text, sizeof(g->text), "every room that suits is full (%d)", full);
+    else if (seen > 0)
+        (void)snprintf(g->text, sizeof(g->text), "none of %d open rooms suits", seen);
+    else
+        (void)snprintf(g->text, sizeof(g->text), "there is no open room of %.64s %.*s",
+                       g->fleet->row.name, (int)g->p->version.len, g->p->version.at);
+    return NULL;
+}
+
+static int join(struct core *core, struct placing *g, int8_t region)
+{
+    struct room *room = find_room(core, g, region);
+    if (room) {
+        enter_room(core, g, room, region);
+        return 0;
+    }
+    if (g->p->auto_create) {
+        g->text[0] = '\0';
+        return create_room(core, g, region);
+    }
+    g->extra.retry_after_ms = RETRY_AFTER_MS;
+    return ERR_NO_PLACE;
+}
+
+static int enter(struct core *core, struct placing *g)
+{
+    struct room *room = room_find(core, g->p->room);
+    if (!room || room_is_over(room))
+        return ERR_NO_ROOM;
+    if (room->row.state == ROOM_STARTING)
+        return ERR_ROOM_STARTING;
+    if (host_is_away(room->host))
+        return ERR_HOST_AWAY;
+    if (!has_places(core, room, g->p)) {
+        (void)snprintf(g->text, sizeof(g->text), "the room is full (%d players)",
+                       room->row.max_players);
+        g->extra.retry_after_ms = RETRY_AFTER_MS;
+        return ERR_NO_PLACE;
+    }
+    enter_room(core, g, room, room->row.region);
+    return 0;
+}
+
+/* ── requests ──────────────────────────────────────────────────────────────────────────────── */
+
+/* True when the request was asked before: it has its answer, or will have it. */
+static bool answer_again(struct core *core, const struct placing *g)
+{
+    struct room_ticket *ticket = room_ticket_of_key(core, g->p);
+    if (!ticket)
+        return false;
+    if (!room_ticket_is_same(ticket, g->p))
+        refuse(core, g, ERR_KEY_CONFLICT);
+    else if (ticket->row.state != ROOM_TICKET_OPEN)
+        room_ticket_answer(core, ticket, g->conn);
+    else if (!room_ticket_wait(ticket, g->conn))
+        refuse(core, g, ERR_BUSY);
+    return true;
+}
+
+bool place_is_settled(const struct core *core, const struct place *p)
+{
+    const struct room_ticket *ticket = p->n_players > 0 ? room_ticket_of_key(core, p) : NULL;
+    return ticket && ticket->row.state != ROOM_TICKET_OPEN;
+}
+
+static int find_place(struct core *core, struct placing *g)
+{
+    if (g->p->verb == PLACE_ENTER)
+        return enter(core, g);
+    int8_t region = region_choose(core, g->fleet->config->regions, g->p);
+    if (region < 0)
+        return ERR_REGION_NOT_SUPPORTED;
+    return g->p->verb == PLACE_CREATE ? create_room(core, g, region) : join(core, g, region);
+}
+
+void place(struct core *core, conn_id conn, const struct place *p)
+{
+    struct placing g = {.conn = conn, .p = p};
+    int err = judge_players(&g);
+    if (!err && p->verb != PLACE_ENTER)
+        err = judge_fleet(core, &g);
+    if (!err && answer_again(core, &g))
+        return;
+    if (!err)
+        err = judge_bans(core, &g);
+    if (!err)
+        err = judge_rates(core, &g);
+    if (!err)
+        err = find_place(core, &g);
+    if (err)
+        (void)refuse(core, &g, err);
+}

@@ -1,0 +1,31 @@
+/* Rate limits: how often an account may ask. Soft: forgotten at a restart. Each limit is a window
+ * that slides in sixteenths, so an account costs the same however much it is allowed. Bounded: the
+ * account that was quiet longest makes room. Embedded: a zeroed struct, then rates_init. Visible
+ * inside src/core only. */
+#pragma once
+
+#include "base/list.h"
+#include "base/map.h"
+#include "core/core.h"
+
+enum rate_kind { RATE_CREATE = 1, RATE_JOIN };
+
+struct rates {
+    struct map by_account; /* chains of struct rate_account */
+    struct list recent;    /* quiet longest first */
+    size_t n;
+};
+
+void rates_init(struct rates *r);
+void rates_done(struct rates *r);
+
+/* Everything that is in old is in r, which was empty. */
+void rates_take_over(struct rates *r, struct rates *old);
+
+/* For how long the account must wait before it may ask for that; 0 = it may now. */
+int64_t rates_wait_ms(const struct rates *r, enum rate_kind kind, struct str account,
+                      const struct rate_limit limits[RATE_LIMITS_MAX], int64_t now_ms);
+
+/* It has asked. */
+void rates_count(struct rates *r, enum rate_kind kind, struct str account,
+                 const struct rate_limit limits[RATE_LIMITS_MAX], int64_t now_ms);

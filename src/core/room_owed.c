@@ -1,0 +1,131 @@
+/* What a room owes its host: STARTING the spawn, ENDING the order to end it. Both may be said twice
+ * (an agent takes a server's id as the name of the request), so they are said until it is clear
+ * that they were heard: after a restart, after a lost connection, whatever was lost. */
+#include "core/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TELL_AGAIN_MS = 5 * 1000, /* nobody has said anything */
+    UNHEARD_AGAIN_MS = 1000,  /* nobody was there */
+    UNHEARD_MAX = 3,          /* … so often in a row: it will not be there for this one */
+};
+
+void room_owe(struct core *core, struct room *room, int64_t in_ms)
+{
+    deadline_set(core, &room->repeat, DEADLINE_AWAKE, deadline_now(core, DEADLINE_AWAKE) + in_ms);
+}
+
+static const char *const end_sentences[END_REASONS] = {
+    [END_TOO_LONG] = "it was open for too long",
+    [END_BY_OPERATOR] = "an operator ended it",
+    [END_SPAWN_FAILED] = "it was given up",
+    [END_SPAWN_TIMEOUT] = "it did not initialise in time",
+    [END_EMPTY] = "nobody is in it",
+    [END_GIVEN_UP] = "nobody waits for it any more",
+    [END_HOST_LOST] = "its host was away for too long",
+};
+
+void room_terminate(struct core *core, const struct host *host, int64_t server, struct str why)
+{
+    struct str url = text_keep(core, str_of(host->row.url));
+    struct effect *e = effect_add(core, EFFECT_TERMINATE, 0);
+    e->ip = url;
+    e->object = server;
+    e->text = why;
+}
+
+static void spawn(struct core *core, const struct room *room)
+{
+    const struct deployment *deployment = deployment_find(core, room->row.deployment);
+    struct spawn *s = arena_alloc(&core->out->arena, sizeof(*s));
+    *s = (struct spawn){
+        .url = text_keep(core, str_of(room->host->row.url)),
+        .host = room->row.host,
+        .server = room->row.server,
+        .session = room->row.id,
+        .fleet = text_keep(core, str_of(room->fleet->row.name)),
+        .version = text_keep(core, str_of(room->version->row.name)),
+        .deployment = room->row.deployment,
+        .max_players = room->row.max_players,
+        .settings = text_keep(core, room->row.settings),
+        .within_ms = room_config(room)->spawn_ms,
+    };
+    if (deployment)
+        memcpy(s->digest, deployment->row.digest, sizeof(s->digest));
+    effect_add(core, EFFECT_SPAWN, 0)->spawn = s;
+}
+
+void room_tell(struct core *core, struct room *room)
+{
+    room_owe(core, room, TELL_AGAIN_MS);
+    if (host_is_away(room->host))
+        return; /* it is told when it is back */
+    if (room->row.state == ROOM_STARTING) {
+        spawn(core, room);
+    } else if (room->row.state == ROOM_ENDING) {
+        const char *why = end_sentences[room->row.end_reason];
+        room_terminate(core, room->host, room->row.server, str_of(why ? why : "it is over"));
+    }
+}
+
+void room_confirmed(struct core *core, struct room *room)
+{
+    room->confirmed = true;
+    room->unheard = 0;
+    deadline_clear(core, &room->repeat);
+}
+
+/* Nobody answered. It may have been spawned all the same, so it must be ended when it is given up.
+ */
+static void unheard(struct core *core, struct room *room)
+{
+    char text[128];
+    room->unheard++;
+    if (room->unheard < UNHEARD_MAX) {
+        room_owe(core, room, UNHEARD_AGAIN_MS);
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "the agent of host %.64s cannot be reached",
+                   room->host->row.name);
+    struct room_failure failure = {.runs = true, .text = str_of(text)};
+    room_failed(core, room, &failure);
+}
+
+static void heard_of_spawn(struct core *core, struct room *room, const struct host_heard *heard)
+{
+    if (room->row.state != ROOM_STARTING)
+        return;
+    if (heard->err == 0)
+        room_confirmed(core, room);
+    else if (heard->err == ERR_IO)
+        unheard(core, room);
+    else
+        room_failed(core, room, &(struct room_failure){.text = heard->text});
+}
+
+/* That an order to end was taken does not mean that it is done: the heartbeats tell. */
+void room_heard(struct core *core, const struct host_heard *heard)
+{
+    struct room *room = room_of_server(core, heard->server);
+    if (!room)
+        return;
+    if (heard->spawn)
+        heard_of_spawn(core, room, heard);
+    else if (room->row.state == ROOM_ENDING)
+        room_owe(core, room, heard->err ? TELL_AGAIN_MS : core->config.timeouts.host_ms);
+}
+
+void room_adopt(struct core *core, struct room *room, struct host *host)
+{
+    if (room->host)
+        room->host->n_rooms--;
+    list_remove(&room->on_host);
+    room->host = host;
+    room->row.host = host->row.id;
+    host->n_rooms++;
+    list_append(&host->rooms, &room->on_host);
+    object_touch(core, &room->object);
+    room_seats_run(core, room);
+}
