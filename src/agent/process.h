@@ -39,7 +39,7 @@ struct process_spec {
 
 /* How it ended. */
 struct process_end {
-    int exit_code;
+    int exit_code;   /* -1 = nobody could tell; process_why says more */
     int exit_signal; /* 0 = it exited by itself */
     int64_t peak_memory;
     int64_t run_ms;
@@ -62,7 +62,10 @@ struct process_limits {
 };
 
 /* folder is the agent's data folder. Finds and proves the servers of the agent before us; they are
- * there when it returns. 0, or an error with why. */
+ * there when it returns; those that ended meanwhile are told by ops.over when the loop runs. Their
+ * endpoints are to be bound before that. 0, or an error with why.
+ * From now on this process is a subreaper, ignores SIGPIPE and reaps every child it has: whoever
+ * wants to wait for a child of another kind must not do it in an agent. */
 int processes_open(struct loop *loop, const char *folder, const char *shim,
                    const struct process_limits *limits, const struct process_ops *ops,
                    struct processes **ret, char why[PROCESS_WHY_MAX]);
@@ -70,7 +73,11 @@ int processes_open(struct loop *loop, const char *folder, const char *shim,
 /* Lets go of everything; the servers run on. NULL is fine. */
 void processes_close(struct processes *ps);
 
-/* 0 with *ret, or an error with a sentence: no port, no such binary, … Idempotent by server id. */
+/* 0 with *ret, or an error with a sentence: no port, no such binary, … Idempotent by server id; one
+ * that was forgotten less than an hour ago is ERR_ALREADY_OVER. Does not wait for exec: the order
+ * to start goes out when this turn of the loop is over, so that the endpoint is bound by then, and
+ * what only exec can find out (an interpreter that is missing, a folder that its uid may not enter)
+ * comes as its end: exit code 127 and a sentence in process_why. */
 int processes_spawn(struct processes *ps, const struct process_spec *spec, struct process **ret,
                     char why[PROCESS_WHY_MAX]);
 
@@ -83,7 +90,7 @@ const char *processes_missing(const struct processes *ps);
 
 int64_t process_server(const struct process *p);
 int64_t process_session(const struct process *p);
-pid_t process_pid(const struct process *p);
+pid_t process_pid(const struct process *p); /* 0 until it has been started, a moment after spawn */
 enum process_state process_state(const struct process *p);
 bool process_was_adopted(const struct process *p);
 const uint16_t *process_ports(const struct process *p, int *ret_n);
@@ -96,7 +103,8 @@ void process_inited(struct process *p);
 /* SIGTERM now, SIGKILL after grace_ms; grace_ms 0 = SIGKILL now. Through its pidfd. */
 void process_end(struct process *p, int64_t grace_ms);
 
-/* A line to its standard input, with a newline. 0, or ERR_IO. */
+/* A line of at most 4095 bytes to its standard input, with a newline. 0, or ERR_IO: it does not
+ * read, or is gone. */
 int process_write(struct process *p, struct str line);
 
 /* The last lines of its output / the end of its log. */
@@ -104,6 +112,9 @@ void process_tail(const struct process *p, int lines, struct buf *out);
 
 /* OVER: how. */
 const struct process_end *process_ended(const struct process *p);
+
+/* OVER, and it never ran or nobody saw its end: a sentence. Else "". */
+const char *process_why(const struct process *p);
 
 /* OVER and told: reaped, its files are swept after a while, its port may be given again. */
 void process_forget(struct process *p);

@@ -1,0 +1,147 @@
+/* The insides of struct processes, for the files process*.c alone. */
+#pragma once
+
+#include "agent/ports.h"
+#include "agent/process.h"
+#include "agent/sandbox.h"
+#include "base/map.h"
+#include "net/loop.h"
+#include "shim/proc.h"
+#include "shim/shim.h"
+
+#include <limits.h>
+#include <stdarg.h>
+
+/* Where a descriptor of shim.h lies in an array of them. */
+enum { FD_PIDFD, FD_OUT, FD_IN, FD_JOB };
+
+struct processes {
+    struct loop *loop;
+    struct process_ops ops;
+    struct process_limits limits;
+    struct sandbox sandbox;
+    struct ports ports;
+    struct map by_server;
+    uint8_t *slots; /* one per slot: taken */
+    int n_slots;
+    char *shim;
+    int lock;
+    char boot_id[SHIM_BOOT_MAX];
+
+    uv_signal_t children;
+    uv_timer_t clock;
+    uv_prepare_t before_wait; /* active while somebody waits for it */
+    int open_handles;
+    int64_t sweep_at_ms;
+};
+
+/* One connection to a shim. Lives until libuv has let go of it. */
+struct shim_link {
+    uv_poll_t poll;
+    int fd;
+    struct process *process; /* NULL = it was dropped */
+};
+
+struct process {
+    struct processes *owner;
+    enum process_state state;
+    bool adopted;
+    bool waits_for_go;   /* the order goes out when this turn of the loop is over */
+    bool waits_for_told; /* its end is told when this turn of the loop is over */
+    int slot;            /* -1 = none */
+    struct shim_job *job;
+    const char **texts; /* of the job: the command line, NULL, the environment, NULL */
+    struct process_spec spec;
+    const char *endpoint;
+    struct shim_state shim; /* as the shim told it */
+    struct shim_link *link; /* NULL = the shim is gone */
+    pid_t shim_pid;         /* our child, not reaped yet; 0 = none */
+    int fds[SHIM_FDS_MAX];
+    int64_t kill_at_ms;    /* 0 = not */
+    int64_t replace_at_ms; /* another shim; 0 = not */
+    struct process_end end;
+    char why[PROCESS_WHY_MAX];
+    struct buf tail;
+};
+
+/* ── process.c ─────────────────────────────────────────────────────────────────────────────── */
+
+int process_refuse(char why[PROCESS_WHY_MAX], int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* In no map yet, without descriptors. */
+struct process *process_new(struct processes *ps);
+
+/* Frees it, whatever it has; the map must not know it any more. The game server runs on. */
+void process_free(struct process *p);
+void process_close_fds(struct process *p);
+
+/* <folder>/servers/<server>, <folder>/ended/<server> */
+void process_home(const struct processes *ps, int64_t server, char ret[PATH_MAX]);
+void process_home_after(const struct processes *ps, int64_t server, char ret[PATH_MAX]);
+
+/* Takes its ports and slot out of what can be given. */
+void process_claim(struct process *p);
+
+/* Its end is known: from p->shim, or from p->why alone. Tells the owner, who may forget it at once:
+ * p must not be touched afterwards. */
+void process_is_over(struct process *p);
+/* The same, told when this turn of the loop is over. */
+void process_is_over_later(struct process *p);
+
+/* The nearest of all deadlines is awaited. */
+void processes_arm(struct processes *ps);
+void processes_wake_before_wait(struct processes *ps);
+
+/* Through its pidfd alone. */
+void process_signal(struct process *p, int sig);
+
+/* ── process_job.c ─────────────────────────────────────────────────────────────────────────── */
+
+/* p->job and what points into it, from how it is to be started. 0, or an error with why. */
+int process_job_make(struct process *p, const struct process_spec *spec,
+                     const struct sandbox_place *place, const uint16_t *ports,
+                     char why[PROCESS_WHY_MAX]);
+
+/* Takes the job (from malloc, size bytes), whoever wrote it. False and not taken when it is none.
+ */
+bool process_job_take(struct process *p, struct shim_job *job, size_t size);
+
+/* A memory file with the job; -1 with errno. */
+int process_job_file(const struct process *p);
+
+/* ── process_shim.c ────────────────────────────────────────────────────────────────────────── */
+
+/* Starts a shim and a link to it; what it is to do is told by shim_go or shim_adopt. 0, or an error
+ * with why. */
+int shim_start(struct process *p, char why[PROCESS_WHY_MAX]);
+void shim_go(struct process *p);
+
+/* Somebody else's shim answers on fd, which is taken. */
+void shim_connect(struct process *p, int fd);
+void shim_note(struct process *p);
+void shim_bye(struct process *p);
+void shim_drop_link(struct process *p);
+
+/* Its shim is gone, it is not: another takes over. Tries again later when that fails. */
+void shim_replace(struct process *p);
+
+/* What it says. fds are taken. May end p (process_is_over). */
+void shim_hear(struct process *p, const struct shim_message *m, int fds[SHIM_FDS_MAX],
+               const char *tail);
+
+/* Is this (pid, start, boot) still the process that the pidfd stands for? */
+bool shim_state_proved(const struct processes *ps, const struct shim_state *state, int pidfd);
+
+/* ── process_adopt.c ───────────────────────────────────────────────────────────────────────── */
+
+/* Finds the servers of the agent before us. */
+void processes_adopt(struct processes *ps);
+
+/* ── process_sweep.c ───────────────────────────────────────────────────────────────────────── */
+
+/* Removes a folder and all in it, off the loop. */
+void sweep_folder(struct processes *ps, const char *path);
+
+/* Removes what is left of servers that ended long ago, off the loop. */
+void sweep_ended(struct processes *ps);

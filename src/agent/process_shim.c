@@ -1,0 +1,257 @@
+#include "agent/process_parts.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "shim/talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    REPLACE_AGAIN_MS = 1000,
+    FIRST_FD = 10, /* past those that a shim finds its own at */
+};
+
+/* ── the link ──────────────────────────────────────────────────────────────────────────────── */
+
+static void on_link_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* libuv must not see the descriptor again once it is closed, so it lets go first. */
+void shim_drop_link(struct process *p)
+{
+    struct shim_link *l = p->link;
+    if (!l)
+        return;
+    p->link = NULL;
+    l->process = NULL;
+    uv_close((uv_handle_t *)&l->poll, on_link_closed);
+    close(l->fd);
+}
+
+/* A shim that is gone before it said how its game server ended. */
+static void lose_shim(struct process *p)
+{
+    shim_drop_link(p);
+    if (p->state == PROCESS_OVER)
+        return;
+    if (p->shim.pid == 0) {
+        snprintf(p->why, sizeof(p->why), "it was not started: %s",
+                 p->state == PROCESS_ENDING ? "it was to end before" : "its shim has ended");
+        process_is_over(p);
+        return;
+    }
+    log_line(LOG_WARN, "shim_gone", "server=%" PRId64 " pid=%" PRId64, p->spec.server, p->shim.pid);
+    shim_replace(p);
+}
+
+static void on_link(uv_poll_t *handle, int status, int events)
+{
+    struct shim_link *l = handle->data;
+    struct shim_message m;
+    int fds[SHIM_FDS_MAX];
+    char tail[SHIM_TAIL_MAX];
+    (void)status;
+    (void)events;
+    while (l->process) {
+        int came = talk_receive(l->fd, &m, fds, tail, MSG_DONTWAIT);
+        if (came < 0 && errno == EAGAIN)
+            return;
+        if (came > 0)
+            shim_hear(l->process, &m, fds, tail);
+        else
+            lose_shim(l->process);
+    }
+}
+
+void shim_connect(struct process *p, int fd)
+{
+    struct shim_link *l = xcalloc(1, sizeof(*l));
+    *l = (struct shim_link){.fd = fd, .process = p};
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    uv_poll_init(&p->owner->loop->uv, &l->poll, fd);
+    l->poll.data = l;
+    p->link = l;
+    uv_poll_start(&l->poll, UV_READABLE, on_link);
+}
+
+static void say(struct process *p, enum shim_kind kind, uint32_t fds)
+{
+    struct shim_message m = {.version = SHIM_VERSION, .kind = kind, .fds = fds, .state = p->shim};
+    m.state.version = SHIM_VERSION;
+    m.state.state = (int32_t)p->state;
+    m.state.kill_at_ms = p->kill_at_ms;
+    /* What cannot be sent is lost with the link, and on_link will see that. */
+    if (p->link)
+        (void)talk_send(p->link->fd, &m, p->fds, NULL);
+}
+
+void shim_go(struct process *p)
+{
+    say(p, SHIM_GO, 0);
+}
+
+void shim_note(struct process *p)
+{
+    say(p, SHIM_NOTE, 0);
+}
+
+void shim_bye(struct process *p)
+{
+    say(p, SHIM_BYE, 0);
+}
+
+/* ── starting one ──────────────────────────────────────────────────────────────────────────── */
+
+static int above(int fd)
+{
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+    if (fd >= 0)
+        close(fd);
+    return high;
+}
+
+/* Nothing of ours but the two descriptors. Signals are reset over there. */
+static int run_shim(const char *path, int64_t server, int control, int job, pid_t *ret)
+{
+    posix_spawn_file_actions_t files;
+    char number[24];
+    char *const argv[] = {"muster-shim", number, NULL};
+    char *const env[] = {NULL};
+    snprintf(number, sizeof(number), "%" PRId64, server);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, control, SHIM_CONTROL_FD);
+    posix_spawn_file_actions_adddup2(&files, job, SHIM_JOB_FD);
+    int err = posix_spawn(ret, path, &files, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&files);
+    return err;
+}
+
+int shim_start(struct process *p, char why[PROCESS_WHY_MAX])
+{
+    int pair[2] = {-1, -1};
+    if (p->fds[FD_JOB] < 0)
+        p->fds[FD_JOB] = above(process_job_file(p));
+    if (p->fds[FD_JOB] < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return process_refuse(why, ERR_IO, "cannot start a shim: %s", strerror(errno));
+    pair[1] = above(pair[1]);
+    int err = pair[1] < 0
+                  ? errno
+                  : run_shim(p->owner->shim, p->spec.server, pair[1], p->fds[FD_JOB], &p->shim_pid);
+    if (pair[1] >= 0)
+        close(pair[1]);
+    if (err != 0) {
+        p->shim_pid = 0;
+        close(pair[0]);
+        return process_refuse(why, ERR_IO, "cannot start the shim %.150s: %s", p->owner->shim,
+                              strerror(err));
+    }
+    shim_connect(p, pair[0]);
+    return 0;
+}
+
+void shim_replace(struct process *p)
+{
+    char why[PROCESS_WHY_MAX];
+    int64_t now_ms = proc_monotonic_ms();
+    if (p->replace_at_ms > now_ms) /* the one before lasted less than that */
+        return;
+    p->replace_at_ms = now_ms + REPLACE_AGAIN_MS;
+    processes_arm(p->owner);
+    if (p->fds[FD_PIDFD] < 0)
+        return;
+    if (shim_start(p, why) != 0) {
+        log_line(LOG_WARN, "shim_not_replaced", "server=%" PRId64 " why=\"%s\"", p->spec.server,
+                 why);
+        return;
+    }
+    uint32_t fds = 0;
+    for (int i = 0; i < FD_JOB; i++)
+        fds |= p->fds[i] >= 0 ? 1U << i : 0;
+    say(p, SHIM_ADOPT, fds);
+}
+
+/* ── what it says ──────────────────────────────────────────────────────────────────────────── */
+
+bool shim_state_proved(const struct processes *ps, const struct shim_state *state, int pidfd)
+{
+    return pidfd >= 0 && state->pid > 0 && state->start_ticks > 0 &&
+           strncmp(state->boot_id, ps->boot_id, sizeof(state->boot_id)) == 0 &&
+           proc_pid_of(pidfd) == state->pid &&
+           proc_start_ticks((pid_t)state->pid) == state->start_ticks;
+}
+
+static const char *const steps[] = {
+    [SHIM_STEP_NONE] = "start",
+    [SHIM_STEP_START] = "start",
+    [SHIM_STEP_CGROUP] = "put into its cgroup",
+    [SHIM_STEP_LIMIT] = "limit",
+    [SHIM_STEP_USER] = "take privileges from",
+    [SHIM_STEP_FOLDER] = "enter the folder of",
+    [SHIM_STEP_EXEC] = "execute",
+};
+
+static void hear_over(struct process *p, const struct shim_message *m, const char *tail)
+{
+    if (p->state == PROCESS_OVER)
+        return;
+    p->shim = m->state;
+    if (m->state.failed_step != SHIM_STEP_NONE)
+        snprintf(p->why, sizeof(p->why), "cannot %s %.150s: %s",
+                 m->state.failed_step <= SHIM_STEP_EXEC ? steps[m->state.failed_step] : "start",
+                 p->spec.binary, strerror(m->state.failed_errno));
+    buf_clear(&p->tail);
+    buf_append(&p->tail, tail, m->tail_len);
+    process_is_over(p);
+}
+
+/* A shim that stands for a process which is not the one it names is not believed: without a pidfd
+ * nothing is ever signalled. */
+static void hear_hello(struct process *p, const struct shim_message *m, int fds[SHIM_FDS_MAX])
+{
+    if (p->state == PROCESS_OVER)
+        return;
+    bool first = p->shim.pid == 0;
+    p->shim = m->state;
+    for (int i = 0; i < SHIM_FDS_MAX; i++) {
+        if (fds[i] < 0)
+            continue;
+        if (p->fds[i] >= 0)
+            close(p->fds[i]);
+        p->fds[i] = fds[i];
+        fds[i] = -1;
+    }
+    if (m->state.over)
+        return; /* how is in the next message */
+    if (p->fds[FD_PIDFD] >= 0 && !shim_state_proved(p->owner, &m->state, p->fds[FD_PIDFD]) &&
+        !proc_is_over(p->fds[FD_PIDFD])) {
+        log_line(LOG_ERROR, "process_not_proved", "server=%" PRId64 " pid=%" PRId64, p->spec.server,
+                 m->state.pid);
+        close(p->fds[FD_PIDFD]);
+        p->fds[FD_PIDFD] = -1;
+    }
+    if (p->state == PROCESS_ENDING && first) /* asked for while it was being started */
+        process_signal(p, p->kill_at_ms > 0 ? SIGTERM : SIGKILL);
+}
+
+void shim_hear(struct process *p, const struct shim_message *m, int fds[SHIM_FDS_MAX],
+               const char *tail)
+{
+    if (m->kind == SHIM_HELLO)
+        hear_hello(p, m, fds);
+    for (int i = 0; i < SHIM_FDS_MAX; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    if (m->kind == SHIM_OVER)
+        hear_over(p, m, tail);
+}

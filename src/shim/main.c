@@ -1,0 +1,446 @@
+/* muster-shim: stands between an agent and one game server, so that neither the agent's death nor
+ * its replacement touches the game. A session of its own; holds the pipes and the pidfd, writes the
+ * log, keeps how it ended until an agent says BYE. Libc alone and small: there is one per game
+ * server, and starting it is part of starting a game server. See shim.h for what is said. */
+#include "shim/output.h"
+#include "shim/proc.h"
+#include "shim/start.h"
+#include "shim/talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    READ_BYTES = 64 * 1024,
+    PIPE_BYTES = 256 * 1024,
+    REAPED_WITHIN_MS = 1000, /* by whoever is its parent, when we are not */
+    ASK_AGAIN_MS = 20,
+    LOOK_ROUND_MS = 60000, /* over, and nobody asks: is our home still there? */
+    EXIT_JOB = 2,
+};
+
+struct shim {
+    const struct shim_job *job;
+    const char *folder;
+    const char *cgroup;
+    size_t told_size; /* of the job without its environment */
+    char **argv;
+    char **env;
+    struct shim_state state;
+    struct output output;
+    int control; /* the agent; -1 = it is away */
+    int listening;
+    int children; /* signalfd */
+    int pidfd, out_fd, in_fd;
+    bool parent;          /* the game server is our child */
+    bool ended;           /* it is; what it had started may not be */
+    int64_t ask_until_ms; /* how it ended, of somebody else's child */
+};
+
+static char read_buffer[READ_BYTES];
+
+/* ── the job ───────────────────────────────────────────────────────────────────────────────── */
+
+/* n texts from *at on; NULL when they do not end inside the job. */
+static char **take_texts(const char **at, const char *end, uint32_t n)
+{
+    char **texts = calloc((size_t)n + 1, sizeof(*texts));
+    for (uint32_t i = 0; texts && i < n; i++) {
+        size_t left = (size_t)(end - *at);
+        size_t len = strnlen(*at, left);
+        if (len == left)
+            return NULL;
+        texts[i] = (char *)*at;
+        *at += len + 1;
+    }
+    return texts;
+}
+
+static bool read_job(struct shim *s)
+{
+    struct stat st;
+    if (fstat(SHIM_JOB_FD, &st) < 0 || st.st_size < (off_t)sizeof(*s->job))
+        return false;
+    s->job = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, SHIM_JOB_FD, 0);
+    if (s->job == MAP_FAILED || s->job->version != SHIM_VERSION || s->job->size != st.st_size)
+        return false;
+    const char *at = (const char *)(s->job + 1);
+    const char *end = (const char *)s->job + s->job->size;
+    char **places = take_texts(&at, end, 3);
+    s->argv = places ? take_texts(&at, end, s->job->n_argv) : NULL;
+    s->told_size = (size_t)(at - (const char *)s->job);
+    s->env = s->argv ? take_texts(&at, end, s->job->n_env) : NULL;
+    if (!s->env || s->job->n_argv == 0)
+        return false;
+    s->folder = places[1];
+    s->cgroup = places[2];
+    return chdir(places[0]) == 0;
+}
+
+/* For an agent that finds neither us nor our socket. A full disk loses it, and nothing else. */
+static void write_record(const struct shim *s)
+{
+    int fd = open(SHIM_RECORD ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return;
+    bool whole = write(fd, &s->state, sizeof(s->state)) == sizeof(s->state) &&
+                 write(fd, s->job, s->told_size) == (ssize_t)s->told_size;
+    close(fd);
+    if (whole)
+        rename(SHIM_RECORD ".new", SHIM_RECORD);
+}
+
+/* ── the agent ─────────────────────────────────────────────────────────────────────────────── */
+
+static void lose_agent(struct shim *s)
+{
+    if (s->control >= 0)
+        close(s->control);
+    s->control = -1;
+}
+
+static void tell(struct shim *s, enum shim_kind kind)
+{
+    const int fds[SHIM_FDS_MAX] = {s->pidfd, s->out_fd, s->in_fd, SHIM_JOB_FD};
+    struct shim_message m = {.version = SHIM_VERSION, .kind = kind, .state = s->state};
+    for (int i = 0; kind == SHIM_HELLO && i < SHIM_FDS_MAX; i++)
+        m.fds |= fds[i] >= 0 ? 1U << i : 0;
+    if (kind == SHIM_OVER)
+        m.tail_len = (uint32_t)s->output.tail_len;
+    if (s->control >= 0 && talk_send(s->control, &m, fds, s->output.tail) < 0)
+        lose_agent(s);
+}
+
+/* The folder is the agent's alone; this is for whoever opened it to others. */
+static bool is_agent(int fd)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+/* False when there is nothing (more) to hear. */
+static bool hear(struct shim *s)
+{
+    struct shim_message m;
+    int fds[SHIM_FDS_MAX];
+    int came = talk_receive(s->control, &m, fds, NULL, MSG_DONTWAIT);
+    for (int i = 0; i < SHIM_FDS_MAX; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    if (came <= 0) {
+        if (came == 0 || errno != EAGAIN)
+            lose_agent(s);
+        return false;
+    }
+    if (m.kind == SHIM_NOTE) {
+        s->state.state = m.state.state;
+        s->state.kill_at_ms = m.state.kill_at_ms;
+        write_record(s);
+    } else if (m.kind == SHIM_BYE && s->state.over) {
+        _exit(0);
+    }
+    return true;
+}
+
+/* What the agent before has said is heard first. */
+static void welcome(struct shim *s)
+{
+    int fd = accept4(s->listening, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (!is_agent(fd)) {
+        close(fd);
+        return;
+    }
+    while (s->control >= 0 && hear(s))
+        continue;
+    lose_agent(s);
+    s->control = fd;
+    tell(s, SHIM_HELLO);
+    if (s->state.over)
+        tell(s, SHIM_OVER);
+}
+
+static void listen_for_agents(struct shim *s)
+{
+    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
+    unlink(SHIM_SOCKET); /* of a shim before us */
+    s->listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s->listening < 0 || bind(s->listening, (struct sockaddr *)&here, sizeof(here)) < 0 ||
+        listen(s->listening, 4) < 0)
+        _exit(EXIT_JOB);
+}
+
+/* ── the end of the game server ────────────────────────────────────────────────────────────── */
+
+/* False when there is nothing (more) to read for now. */
+static bool read_output(struct shim *s)
+{
+    ssize_t n = s->out_fd >= 0 ? read(s->out_fd, read_buffer, sizeof(read_buffer)) : 0;
+    if (n > 0) {
+        output_put(&s->output, read_buffer, (size_t)n, proc_monotonic_ms());
+        return true;
+    }
+    if (s->out_fd >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
+        close(s->out_fd);
+        s->out_fd = -1;
+    }
+    return false;
+}
+
+static void be_over(struct shim *s)
+{
+    if (s->state.over)
+        return;
+    while (read_output(s))
+        continue;
+    output_end(&s->output, proc_monotonic_ms());
+    s->state.over = 1;
+    s->state.run_ms = s->state.pid ? proc_monotonic_ms() - s->state.started_ms : 0;
+    s->state.dropped = s->output.dropped;
+    s->state.log_failed = s->output.failed;
+    write_record(s);
+    tell(s, SHIM_OVER);
+}
+
+/* What the game server had started is our child now that it is gone (we are a subreaper), not
+ * reaped, and so nobody else's pid. */
+static void kill_children(void)
+{
+    char list[4096];
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, list, sizeof(list) - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    list[n > 0 ? n : 0] = '\0';
+    char *at = list;
+    for (long pid = strtol(at, &at, 10); pid > 0 && *at; pid = strtol(at, &at, 10))
+        kill((pid_t)pid, SIGKILL);
+}
+
+/* Until nothing is left, because what is left may hold a port. */
+static void reap(struct shim *s)
+{
+    int code = 0;
+    int sig = 0;
+    int64_t peak = 0;
+    pid_t pid;
+    while ((pid = proc_reap(-1, &code, &sig, &peak)) > 0) {
+        if (pid != s->state.pid || !s->parent)
+            continue;
+        s->ended = true;
+        s->state.exit_code = code;
+        s->state.exit_signal = sig;
+        s->state.peak_memory = peak;
+    }
+    if (s->ended && pid == 0)
+        kill_children();
+    if (s->ended && s->parent && pid < 0)
+        be_over(s);
+}
+
+static void drain_signals(int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof(info)) > 0)
+        continue;
+}
+
+/* It is somebody else's child since our predecessor was killed; the kernel may tell us after it
+ * was reaped. */
+static void ask_how_it_ended(struct shim *s)
+{
+    int status;
+    int64_t now_ms = proc_monotonic_ms();
+    if (!s->ended)
+        s->ask_until_ms = now_ms + REAPED_WITHIN_MS;
+    s->ended = true;
+    if (proc_exit_of(s->pidfd, &status)) {
+        s->state.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        s->state.exit_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        be_over(s);
+    } else if (now_ms >= s->ask_until_ms) {
+        s->state.exit_code = SHIM_EXIT_UNKNOWN;
+        be_over(s);
+    }
+}
+
+/* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
+
+/* Our ends do not make us wait; its ends are as it expects them. */
+static bool make_pipes(struct shim *s, int theirs[2])
+{
+    int out[2];
+    int in[2];
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(in, O_CLOEXEC) < 0)
+        return false;
+    s->out_fd = out[0];
+    s->in_fd = in[1];
+    theirs[0] = in[0];
+    theirs[1] = out[1];
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    fcntl(in[1], F_SETFL, O_NONBLOCK);
+    fcntl(out[0], F_SETPIPE_SZ, PIPE_BYTES);
+    return true;
+}
+
+static void start_game(struct shim *s)
+{
+    enum shim_step step = SHIM_STEP_START;
+    int why = 0;
+    int theirs[2] = {-1, -1};
+    bool piped = make_pipes(s, theirs);
+    const struct start how = {.folder = s->folder,
+                              .cgroup = s->cgroup,
+                              .argv = s->argv,
+                              .env = s->env,
+                              .uid = s->job->uid,
+                              .files = s->job->files,
+                              .processes = s->job->processes,
+                              .file_bytes = s->job->file_bytes,
+                              .in_fd = theirs[0],
+                              .out_fd = theirs[1]};
+    why = errno;
+    pid_t pid = piped ? start(&how, &step, &why) : 0;
+    close(theirs[0]);
+    close(theirs[1]);
+    if (pid == 0) {
+        s->state.failed_step = step;
+        s->state.failed_errno = why;
+        s->state.exit_code = 127;
+        be_over(s);
+        return;
+    }
+    s->pidfd = proc_pidfd_open(pid); /* our child, not reaped: it is the one we started */
+    s->state.pid = pid;
+    s->state.start_ticks = proc_start_ticks(pid);
+    s->state.since_ms = proc_wall_ms();
+    s->state.started_ms = proc_monotonic_ms();
+    s->parent = true;
+    tell(s, SHIM_HELLO);
+    write_record(s);
+}
+
+static void adopt_game(struct shim *s, const struct shim_message *m, const int fds[SHIM_FDS_MAX])
+{
+    s->state = m->state;
+    s->pidfd = fds[0];
+    s->out_fd = fds[1];
+    s->in_fd = fds[2];
+    tell(s, SHIM_HELLO);
+    write_record(s);
+}
+
+/* Nothing is started for an agent that died before it said so. */
+static void await_order(struct shim *s)
+{
+    struct shim_message m;
+    int fds[SHIM_FDS_MAX];
+    do {
+        if (talk_receive(s->control, &m, fds, NULL, 0) <= 0)
+            _exit(0);
+    } while (m.kind == SHIM_NOTE); /* the order will say the same */
+    if (m.kind == SHIM_ADOPT && m.fds & SHIM_FD_PIDFD) {
+        adopt_game(s, &m, fds);
+    } else if (m.kind == SHIM_GO) {
+        s->state.state = m.state.state;
+        s->state.kill_at_ms = m.state.kill_at_ms;
+        start_game(s);
+    } else {
+        _exit(EXIT_JOB);
+    }
+}
+
+/* Whatever those before us ignored, also the two signals that glibc keeps for itself. All zeros is
+ * the kernel's default action. */
+static void reset_signals(void)
+{
+    const uint64_t default_action[4] = {0};
+    for (int sig = 1; sig < NSIG; sig++)
+        syscall(SYS_rt_sigaction, sig, default_action, NULL, 8);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int stand_alone(void)
+{
+    sigset_t children;
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    close_range(SHIM_JOB_FD + 1, ~0U, 0);
+    fcntl(SHIM_CONTROL_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(SHIM_JOB_FD, F_SETFD, FD_CLOEXEC);
+    umask(077);
+    setsid();
+    reset_signals();
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    sigprocmask(SIG_SETMASK, &children, NULL);
+    return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* How long it may wait; -1 = for ever. */
+static int patience(const struct shim *s)
+{
+    if (s->ended && !s->parent && !s->state.over)
+        return ASK_AGAIN_MS;
+    return s->state.over && s->control < 0 ? LOOK_ROUND_MS : -1;
+}
+
+static void turn(struct shim *s)
+{
+    bool watch = !s->parent && !s->ended;
+    struct pollfd fds[] = {{.fd = s->control, .events = POLLIN},
+                           {.fd = s->listening, .events = POLLIN},
+                           {.fd = s->children, .events = POLLIN},
+                           {.fd = s->out_fd, .events = POLLIN},
+                           {.fd = watch ? s->pidfd : -1, .events = POLLIN}};
+    int n = poll(fds, 5, patience(s));
+    if (n == 0 && s->state.over && access(SHIM_SOCKET, F_OK) < 0)
+        _exit(0); /* nobody can find us any more */
+    if (fds[3].revents)
+        (void)read_output(s);
+    if (fds[2].revents) {
+        drain_signals(s->children);
+        reap(s);
+    }
+    if (fds[4].revents || (s->ended && !s->parent && !s->state.over))
+        ask_how_it_ended(s);
+    if (fds[0].revents)
+        (void)hear(s);
+    if (fds[1].revents)
+        welcome(s);
+}
+
+int main(void)
+{
+    static struct shim s;
+    int children = stand_alone();
+    s = (struct shim){.control = SHIM_CONTROL_FD, .pidfd = -1, .out_fd = -1, .in_fd = -1};
+    s.children = children;
+    s.state.version = SHIM_VERSION;
+    if (!read_job(&s))
+        return EXIT_JOB;
+    proc_boot_id(s.state.boot_id);
+    output_init(&s.output, s.job->log_bytes, (int)s.job->log_files, proc_monotonic_ms());
+    listen_for_agents(&s);
+    await_order(&s);
+    for (;;)
+        turn(&s);
+}

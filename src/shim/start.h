@@ -1,0 +1,22 @@
+/* The game server's first moments: from the shim's copy of itself to its main(), through everything
+ * that it may not have of ours. Part of the shim. */
+#pragma once
+
+#include "shim/shim.h"
+
+#include <sys/types.h>
+
+/* What start needs of the job, unpacked. Texts belong to the job. */
+struct start {
+    const char *folder;
+    const char *cgroup; /* "" = none */
+    char **argv;
+    char **env;
+    uint32_t uid;
+    int64_t files, processes, file_bytes;
+    int in_fd, out_fd; /* its ends of the pipes */
+};
+
+/* Returns when it runs its own code: its pid; or 0, and *ret_step and *ret_errno say what could not
+ * be done. */
+pid_t start(const struct start *s, enum shim_step *ret_step, int *ret_errno);
