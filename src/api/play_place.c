@@ -117,17 +117,26 @@ static void name_banned(struct call *c)
     }
 }
 
+/* Core gives a clause, which also stands in logs; people get a sentence. */
+static struct str as_sentence(struct call *c, struct str clause)
+{
+    struct buf out = {0};
+    buf_append(&out, clause.at, clause.len);
+    if (clause.len > 0 && clause.at[0] >= 'a' && clause.at[0] <= 'z')
+        out.data[0] = (uint8_t)(out.data[0] - 'a' + 'A');
+    if (clause.len > 0 && clause.at[clause.len - 1] != '.')
+        buf_append(&out, ".", 1);
+    struct str kept = arena_str(&c->arguments.arena, (struct str){(const char *)out.data, out.len});
+    buf_done(&out);
+    return kept;
+}
+
 static void refuse_placed(struct call *c, const struct effect *e)
 {
-    char text[96];
-    struct str sentence = e->text;
+    struct str clause = e->text.len > 0 ? e->text : str_of(err_sentence(e->err));
     if (e->err == ERR_BANNED)
         name_banned(c);
-    if (sentence.len == 0) {
-        snprintf(text, sizeof(text), "%s.", err_sentence(e->err));
-        sentence = str_of(text);
-    }
-    refuse(c, e->err, NULL, sentence, e->ticket, e->placed);
+    refuse(c, e->err, NULL, as_sentence(c, clause), e->ticket, e->placed);
 }
 
 /* ── the answer ────────────────────────────────────────────────────────────────────────────── */
