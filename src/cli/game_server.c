@@ -2,10 +2,10 @@
  * says each thing in one line; its options make it misbehave in the ways Muster must survive. */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/machine.h"
 #include "cli/args.h"
 #include "cli/chat_tls.h"
 #include "cli/cli.h"
-#include "cli/machine.h"
 #include "cli/stop.h"
 #include "muster.h"
 

@@ -1,9 +1,10 @@
-#include "cli/machine.h"
+#include "base/machine.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 enum { TIMES = 8, IDLE = 3, IOWAIT = 4 }; /* of the line "cpu  user nice system idle iowait …" */
 
@@ -56,4 +57,18 @@ float machine_memory_percent(void)
     }
     fclose(f);
     return total > available ? 100.0f * (float)(total - available) / (float)total : 0;
+}
+
+float machine_disk_percent(const char *path)
+{
+    struct statvfs disk;
+    if (statvfs(path, &disk) != 0 || disk.f_blocks == 0 || disk.f_bavail > disk.f_blocks)
+        return 0;
+    return 100.0f * (float)(disk.f_blocks - disk.f_bavail) / (float)disk.f_blocks;
+}
+
+double machine_load(void)
+{
+    double load = 0;
+    return getloadavg(&load, 1) == 1 ? load : 0;
 }

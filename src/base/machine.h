@@ -14,3 +14,9 @@ float machine_cpu_percent(struct machine *last);
 
 /* Share of memory that could not be given to a new process, 0–100. */
 float machine_memory_percent(void);
+
+/* Share of the file system around that path that is in use, 0–100. */
+float machine_disk_percent(const char *path);
+
+/* Processes that run or want to, averaged over a minute. */
+double machine_load(void);
