@@ -1,13 +1,16 @@
 """The room side of the Python SDK, and the example game server, which is built on that of C, each
 against an agent written by hand. tests/unit/sdk_room does the same to the C SDK alone."""
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -584,3 +587,95 @@ def test_arena_goes_on_while_the_agent_is_away(make_arena):
         arena.agent.answer(call)
     arena.agent.admit(call, "bob")
     bob.hears("welcome bob")
+
+
+# The bot.
+
+
+class FakeMuster(BaseHTTPRequestHandler):
+    """Answers what the test's `answers` say, one after the other, and keeps what was asked."""
+
+    def do_POST(self):  # noqa: N802
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((self.path, self.headers["Authorization"], body))
+        status, answer, headers = self.server.answers.pop(0)
+        text = json.dumps(answer).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": len(text), **headers}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def muster():
+    server = HTTPServer(("127.0.0.1", 0), FakeMuster)
+    server.asked, server.answers = [], []
+    server.url = "http://127.0.0.1:%d" % server.server_port
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def bot(muster, *arguments):
+    return subprocess.Popen([str(REPO / "examples" / "arena_bot"), "--url", muster.url, *arguments], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"PYTHONUNBUFFERED": "1"})
+
+
+def seat_at(arena):
+    return {"id": "12", "slot": "77", "location": {"host": "127.0.0.1", "ports": [arena.port]}, "settings": {},
+            "key": "secret"}
+
+
+def error(sentence):
+    return {"error": {"code": "x", "message": sentence}}
+
+
+@pytest.mark.parametrize("kind", ["tcp", "udp"])
+def test_bot_joins_and_plays(arena, muster, kind):
+    muster.answers = [(200, {"token": "mine"}, {}), (503, error("full"), {"Retry-After": 0}),
+                      (200, seat_at(arena), {})]
+    playing = bot(muster, "--token", "admin", "--account", "anna", "--seconds", "1", "--game", "g", "--server",
+                  "s", "--version", "2", "--settings", '{"map":"pit"}', *(["--udp"] if kind == "udp" else []))
+    call = arena.agent.hear("joined")
+    assert call["params"]["key"] == "secret"
+    arena.agent.admit(call, "anna")
+    assert arena.agent.hear("left")["params"]["key"] == "secret"
+    output, _ = playing.communicate(timeout=PATIENCE_S)
+    assert playing.returncode == 0, output
+    assert "room 12 at 127.0.0.1" in output and f"playing as anna over {kind}" in output
+    assert re.search(r"played 1 s: \d+ echoes, round trip [\d.]+ ms", output)
+    assert "secret" not in output
+    assert muster.asked == [
+        ("/v1/access-tokens", "Bearer admin", {"account": "anna", "scopes": ["game"]}),
+        ("/join/g/s/2", "Bearer mine", {"settings": {"map": "pit"}}),
+        ("/join/g/s/2", "Bearer mine", {"settings": {"map": "pit"}}),
+    ]
+
+
+def test_bot_says_why_it_was_refused(muster):
+    muster.answers = [(423, error("banned until tomorrow"), {})]
+    playing = bot(muster, "--token", "mine")
+    output, _ = playing.communicate(timeout=PATIENCE_S)
+    assert (playing.returncode, output) == (1, "arena_bot: refused (423): banned until tomorrow\n")
+
+
+def test_bot_whose_key_is_refused(arena, muster):
+    muster.answers = [(200, seat_at(arena), {})]
+    playing = bot(muster, "--token", "mine")
+    arena.agent.refuse(arena.agent.hear("joined"), 403, "no such key")
+    output, _ = playing.communicate(timeout=PATIENCE_S)
+    assert playing.returncode == 1 and output.endswith("arena_bot: bye: no such key\n")
+
+
+def test_bot_without_muster(muster):
+    muster.url = "http://127.0.0.1:%d" % free_port()
+    playing = bot(muster, "--token", "mine")
+    output, _ = playing.communicate(timeout=PATIENCE_S)
+    assert playing.returncode == 3 and "cannot reach" in output
