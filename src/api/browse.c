@@ -1,5 +1,5 @@
 /* Looking: lists page by page, and single objects. */
-#include "api/call.h"
+#include "api/browse.h"
 #include "api/resource.h"
 #include "api/why.h"
 #include "base/err.h"
@@ -107,26 +107,8 @@ int call_regions(struct call *c, const char *argument, uint64_t *ret)
 
 /* ── lists ─────────────────────────────────────────────────────────────────────────────────── */
 
-/* What a list shows: 0, "" and -1 are no condition. */
-struct filter {
-    int64_t fleet;
-    int region;
-    int64_t server;
-    struct str state;
-    struct str chat_server;
-    bool has_lobby;
-    int64_t lobby;
-};
-
-/* Writes the object when it fits; false when it does not. */
-typedef bool list_item(const struct core *core, int64_t id, const struct filter *f,
-                       struct json_writer *w);
-
-typedef int64_t list_step(const struct core *core, enum row_kind kind, int64_t from);
-
-/* A page may be short when few of many fit: the cursor leads on all the same. */
-static void list(struct call *c, enum row_kind kind, list_step *step, list_item *item,
-                 const struct filter *filter)
+void browse_list(struct call *c, enum row_kind kind, browse_step *step, browse_item *item,
+                 const struct wanted *wanted)
 {
     const struct core *core = call_core(c);
     int64_t left = call_argument(c, "limit")->number;
@@ -138,7 +120,7 @@ static void list(struct call *c, enum row_kind kind, list_step *step, list_item 
     json_open_array(&w);
     for (int seen = 0; next != 0 && left > 0 && seen < EXAMINED_MAX; seen++) {
         last = next;
-        left -= item(core, last, filter, &w);
+        left -= item(core, last, wanted, &w);
         next = step(core, kind, last);
     }
     json_close_array(&w);
@@ -147,27 +129,31 @@ static void list(struct call *c, enum row_kind kind, list_step *step, list_item 
     call_read(c);
 }
 
-/* Oldest first, unless the newest were asked for. */
-static list_step *order_of(const struct call *c)
+browse_step *browse_order(const struct call *c)
 {
-    return str_eq(call_argument(c, "order")->text, STR("newest")) ? core_previous : core_next;
+    return str_eq(call_argument(c, "order")->text, STR("newest")) ? merge_previous : merge_next;
 }
 
-static bool fits_word(struct str wanted, const char *word)
+bool browse_fits(struct str wanted, const char *word)
 {
     return wanted.len == 0 || str_eq(wanted, str_of(word));
 }
 
-static void refuse_missing(struct call *c, const char *noun, int64_t id)
+void browse_refuse_missing(struct call *c, const char *noun, int64_t id)
 {
     call_refuse(c, ERR_NOT_FOUND, "id", "There is no %s %" PRId64 ".", noun, id);
     call_read(c);
 }
 
-/* A mistake in an argument is answered like anything else that was seen in core. */
-static void refuse_argument(struct call *c)
+void browse_refuse_argument(struct call *c)
 {
     call_refuse_argument(c);
+    call_read(c);
+}
+
+void browse_show(struct call *c, const struct shape *shape, const void *object)
+{
+    call_render(c, shape, object);
     call_read(c);
 }
 
@@ -205,12 +191,12 @@ void handle_get_region(struct call *c)
     call_read(c);
 }
 
-static bool fleet_item(const struct core *core, int64_t id, const struct filter *f,
+static bool fleet_item(const struct core *core, int64_t id, const struct wanted *wanted,
                        struct json_writer *w)
 {
-    struct view_fleet v;
-    (void)f;
-    if (!view_fleet(core, id, &v))
+    struct fleet_answer v;
+    (void)wanted;
+    if (!merge_fleet(core, id, &v))
         return false;
     shape_write(w, &fleet_shape, &v, core_config(core));
     return true;
@@ -218,14 +204,14 @@ static bool fleet_item(const struct core *core, int64_t id, const struct filter 
 
 void handle_list_fleets(struct call *c)
 {
-    list(c, ROW_fleet, core_next, fleet_item, NULL);
+    browse_list(c, ROW_fleet, core_next, fleet_item, NULL);
 }
 
 void handle_get_fleet(struct call *c)
 {
-    struct view_fleet fleet;
+    struct fleet_answer fleet;
     int64_t id = 0;
-    if (call_fleet(c, "fleet", &id) == 0 && view_fleet(call_core(c), id, &fleet))
+    if (call_fleet(c, "fleet", &id) == 0 && merge_fleet(call_core(c), id, &fleet))
         call_render(c, &fleet_shape, &fleet);
     else
         call_refuse(c, ERR_NOT_FOUND, "fleet", "%s", c->arguments.why);
@@ -234,13 +220,14 @@ void handle_get_fleet(struct call *c)
 
 /* ── servers ───────────────────────────────────────────────────────────────────────────────── */
 
-static bool server_item(const struct core *core, int64_t id, const struct filter *f,
+static bool server_item(const struct core *core, int64_t id, const struct wanted *wanted,
                         struct json_writer *w)
 {
-    struct view_server v;
-    if (!view_server(core, id, &v) || (f->fleet && v.fleet_id != f->fleet) ||
-        (f->region >= 0 && v.region != f->region) ||
-        !fits_word(f->state, server_status_name(v.status)))
+    struct server_answer v;
+    if (!merge_server(core, id, &v) || (wanted->fleet && v.view.fleet_id != wanted->fleet) ||
+        (wanted->region >= 0 && v.view.region != wanted->region) ||
+        (wanted->host && v.room.host != wanted->host) || !browse_fits(wanted->state, v.status) ||
+        !browse_fits(wanted->kind, v.provider))
         return false;
     shape_write(w, &server_shape, &v, core_config(core));
     return true;
@@ -248,34 +235,35 @@ static bool server_item(const struct core *core, int64_t id, const struct filter
 
 void handle_list_servers(struct call *c)
 {
-    struct filter f = {.state = call_argument(c, "status")->text};
-    if (call_fleet(c, "fleet", &f.fleet) != 0 || call_region(c, "region", &f.region) != 0)
-        refuse_argument(c);
+    struct wanted wanted = {.state = call_argument(c, "status")->text,
+                            .kind = call_argument(c, "provider")->text,
+                            .host = call_argument(c, "host")->number};
+    if (call_fleet(c, "fleet", &wanted.fleet) != 0 || call_region(c, "region", &wanted.region) != 0)
+        browse_refuse_argument(c);
     else
-        list(c, ROW_server, order_of(c), server_item, &f);
+        browse_list(c, ROW_server, browse_order(c), server_item, &wanted);
 }
 
 void handle_get_server(struct call *c)
 {
-    struct view_server v;
+    struct server_answer v;
     int64_t id = call_argument(c, "id")->number;
-    if (!view_server(call_core(c), id, &v)) {
-        refuse_missing(c, "server", id);
-        return;
-    }
-    call_render(c, &server_shape, &v);
-    call_read(c);
+    if (merge_server(call_core(c), id, &v))
+        browse_show(c, &server_shape, &v);
+    else
+        browse_refuse_missing(c, "server", id);
 }
 
 /* ── sessions ──────────────────────────────────────────────────────────────────────────────── */
 
-static bool session_item(const struct core *core, int64_t id, const struct filter *f,
+static bool session_item(const struct core *core, int64_t id, const struct wanted *wanted,
                          struct json_writer *w)
 {
-    struct view_session v;
-    if (!view_session(core, id, &v) || (f->fleet && v.fleet_id != f->fleet) ||
-        (f->server && v.server != f->server) || (f->has_lobby && v.lobby != f->lobby) ||
-        !fits_word(f->state, v.state))
+    struct session_answer v;
+    if (!merge_session(core, id, &v) || (wanted->fleet && v.view.fleet_id != wanted->fleet) ||
+        (wanted->server && v.view.server != wanted->server) ||
+        (wanted->has_lobby && v.view.lobby != wanted->lobby) ||
+        !browse_fits(wanted->state, v.view.state) || !browse_fits(wanted->kind, v.kind))
         return false;
     shape_write(w, &session_shape, &v, core_config(core));
     return true;
@@ -284,39 +272,40 @@ static bool session_item(const struct core *core, int64_t id, const struct filte
 void handle_list_sessions(struct call *c)
 {
     const struct argument *lobby = call_argument(c, "lobby");
-    struct filter f = {
+    struct wanted wanted = {
         .server = call_argument(c, "server")->number,
         .state = call_argument(c, "state")->text,
+        .kind = call_argument(c, "kind")->text,
         .has_lobby = lobby->given,
         .lobby = lobby->number,
     };
-    if (call_fleet(c, "fleet", &f.fleet) != 0)
-        refuse_argument(c);
+    if (call_fleet(c, "fleet", &wanted.fleet) != 0)
+        browse_refuse_argument(c);
     else
-        list(c, ROW_session, order_of(c), session_item, &f);
+        browse_list(c, ROW_session, browse_order(c), session_item, &wanted);
 }
 
 void handle_get_session(struct call *c)
 {
-    struct view_session v;
+    struct session_answer v;
     int64_t id = call_argument(c, "id")->number;
-    if (!view_session(call_core(c), id, &v)) {
-        refuse_missing(c, "session", id);
-        return;
-    }
-    call_render(c, &session_shape, &v);
-    call_read(c);
+    if (merge_session(call_core(c), id, &v))
+        browse_show(c, &session_shape, &v);
+    else
+        browse_refuse_missing(c, "session", id);
 }
 
 /* ── tickets ───────────────────────────────────────────────────────────────────────────────── */
 
-static bool ticket_item(const struct core *core, int64_t id, const struct filter *f,
+static bool ticket_item(const struct core *core, int64_t id, const struct wanted *wanted,
                         struct json_writer *w)
 {
-    struct view_ticket v;
-    if (!view_ticket(core, id, &v) || (f->fleet && v.fleet_id != f->fleet) ||
-        (f->has_lobby && v.lobby != f->lobby) || !fits_word(f->state, v.state) ||
-        !fits_word(f->chat_server, v.chat_server))
+    struct ticket_answer v;
+    if (!merge_ticket(core, id, &v) || (wanted->fleet && v.view.fleet_id != wanted->fleet) ||
+        (wanted->has_lobby && v.view.lobby != wanted->lobby) ||
+        !browse_fits(wanted->state, v.view.state) || !browse_fits(wanted->kind, v.kind) ||
+        !browse_fits(wanted->chat_server, v.view.chat_server) ||
+        !browse_fits(wanted->account, v.account))
         return false;
     shape_write(w, &ticket_shape, &v, core_config(core));
     return true;
@@ -325,55 +314,65 @@ static bool ticket_item(const struct core *core, int64_t id, const struct filter
 void handle_list_tickets(struct call *c)
 {
     const struct argument *lobby = call_argument(c, "lobby");
-    struct filter f = {
+    struct wanted wanted = {
         .state = call_argument(c, "state")->text,
+        .kind = call_argument(c, "kind")->text,
+        .account = call_argument(c, "account")->text,
         .chat_server = call_argument(c, "chat_server")->text,
         .has_lobby = lobby->given,
         .lobby = lobby->number,
     };
-    if (call_fleet(c, "fleet", &f.fleet) != 0)
-        refuse_argument(c);
+    if (call_fleet(c, "fleet", &wanted.fleet) != 0)
+        browse_refuse_argument(c);
     else
-        list(c, ROW_ticket, order_of(c), ticket_item, &f);
+        browse_list(c, ROW_ticket, browse_order(c), ticket_item, &wanted);
 }
 
 static void show_ticket(struct call *c)
 {
-    struct view_ticket v;
+    struct ticket_answer v;
     int64_t id = call_argument(c, "id")->number;
-    if (!view_ticket(call_core(c), id, &v)) {
-        refuse_missing(c, "ticket", id);
-        return;
-    }
-    call_render(c, &ticket_shape, &v);
-    call_read(c);
+    if (merge_ticket(call_core(c), id, &v))
+        browse_show(c, &ticket_shape, &v);
+    else
+        browse_refuse_missing(c, "ticket", id);
 }
 
 void handle_get_ticket(struct call *c)
 {
-    struct view_ticket v;
+    struct ticket_answer v;
     int64_t id = call_argument(c, "id")->number;
     int64_t wait_s = call_argument(c, "wait")->number;
-    if (wait_s > 0 && view_ticket(call_core(c), id, &v) && v.open)
+    if (wait_s > 0 && merge_ticket(call_core(c), id, &v) && v.view.open)
         call_wait(c, id, wait_s * 1000, show_ticket);
     else
         show_ticket(c);
 }
 
+static void say_why(const struct core *core, const struct ticket_answer *t, struct buf *out)
+{
+    struct view_server server;
+    struct view_room room;
+    if (t->room.id != 0) {
+        bool known = view_room(core, t->room.room, &room);
+        why_room_sentence(&t->room, known ? &room : NULL, out);
+    } else {
+        bool known = view_server(core, t->view.server, &server);
+        why_sentence(&t->view, known ? &server : NULL, core_config(core), out);
+    }
+    buf_append(out, "", 1);
+}
+
 void handle_why(struct call *c)
 {
     struct why_answer answer;
-    struct view_server server;
     struct buf sentence = {0};
-    const struct core *core = call_core(c);
     int64_t id = call_argument(c, "id")->number;
-    if (!view_ticket(core, id, &answer.ticket)) {
-        refuse_missing(c, "ticket", id);
+    if (!merge_ticket(call_core(c), id, &answer.ticket)) {
+        browse_refuse_missing(c, "ticket", id);
         return;
     }
-    bool there = view_server(core, answer.ticket.server, &server);
-    why_sentence(&answer.ticket, there ? &server : NULL, core_config(core), &sentence);
-    buf_append(&sentence, "", 1);
+    say_why(call_core(c), &answer.ticket, &sentence);
     answer.sentence = (const char *)sentence.data;
     call_render(c, &why_shape, &answer);
     buf_done(&sentence);
@@ -382,11 +381,11 @@ void handle_why(struct call *c)
 
 /* ── enrolment tokens and the audit ────────────────────────────────────────────────────────── */
 
-static bool token_item(const struct core *core, int64_t id, const struct filter *f,
+static bool token_item(const struct core *core, int64_t id, const struct wanted *wanted,
                        struct json_writer *w)
 {
     struct token_answer v = {0};
-    (void)f;
+    (void)wanted;
     if (!view_token(core, id, &v.view))
         return false;
     shape_write(w, &token_shape, &v, core_config(core));
@@ -395,7 +394,7 @@ static bool token_item(const struct core *core, int64_t id, const struct filter 
 
 void handle_list_tokens(struct call *c)
 {
-    list(c, ROW_enrolment, core_next, token_item, NULL);
+    browse_list(c, ROW_enrolment, core_next, token_item, NULL);
 }
 
 void handle_get_token(struct call *c)
@@ -403,18 +402,18 @@ void handle_get_token(struct call *c)
     struct token_answer v = {0};
     int64_t id = call_argument(c, "id")->number;
     if (!view_token(call_core(c), id, &v.view)) {
-        refuse_missing(c, "token", id);
+        browse_refuse_missing(c, "token", id);
         return;
     }
     call_render(c, &token_shape, &v);
     call_read(c);
 }
 
-static bool audit_item(const struct core *core, int64_t id, const struct filter *f,
+static bool audit_item(const struct core *core, int64_t id, const struct wanted *wanted,
                        struct json_writer *w)
 {
     struct view_audit v;
-    (void)f;
+    (void)wanted;
     if (!view_audit(core, id, &v))
         return false;
     shape_write(w, &audit_shape, &v, core_config(core));
@@ -423,5 +422,5 @@ static bool audit_item(const struct core *core, int64_t id, const struct filter 
 
 void handle_list_audit(struct call *c)
 {
-    list(c, ROW_audit, core_previous, audit_item, NULL);
+    browse_list(c, ROW_audit, core_previous, audit_item, NULL);
 }

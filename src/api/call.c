@@ -1,5 +1,6 @@
 #include "api/call.h"
 
+#include "api/agents.h"
 #include "api/feed.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char json_type[] = "application/json";
 
@@ -20,6 +22,7 @@ struct call *call_new(struct rest *r, struct http_request *http)
     c->http = http;
     c->began_us = clock_monotonic_us();
     c->status = 200;
+    c->file = -1;
     map_put(&r->calls, c->id, c);
     http_set_data(http, c);
     return c;
@@ -42,13 +45,24 @@ static void enter(struct call *c, enum call_state state, struct list *list)
         list_append(list, &c->in_list);
 }
 
+/* The answer is on its way, whatever an agent still says. */
+static void forget_agent(struct call *c)
+{
+    agent_call_drop(c->agent);
+    c->agent = NULL;
+}
+
 void call_free(struct call *c)
 {
     leave(c);
+    forget_agent(c);
     map_remove(&c->rest->calls, c->id);
     for (size_t i = 0; i < c->n_numbers; i++)
         map_remove(&c->rest->calls, c->first_number + i);
     feed_close(c->reader);
+    deploy_drop(c->upload);
+    if (c->file >= 0)
+        close(c->file);
     arguments_done(&c->arguments);
     buf_done(&c->body);
     free(c);
@@ -143,13 +157,14 @@ static void count(const struct call *c)
 void call_answer_as(struct call *c, const char *content_type)
 {
     enter(c, CALL_OVER, NULL);
+    forget_agent(c);
     count(c);
     http_answer(c->http, c->status, content_type, &c->body, head_of(c));
 }
 
 void call_answer(struct call *c)
 {
-    call_answer_as(c, json_type);
+    call_answer_as(c, c->content_type && c->status == 200 ? c->content_type : json_type);
 }
 
 void call_answer_shared(struct call *c, struct str body)
@@ -257,9 +272,17 @@ void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear
     c->due_ms = c->rest->doors->monotonic_ms + wait_ms;
 }
 
+void call_agent(struct call *c, int64_t wait_ms, void (*late)(struct call *c))
+{
+    enter(c, CALL_ASKING, &c->rest->asking);
+    c->hear = NULL;
+    c->late = late;
+    c->due_ms = c->rest->doors->monotonic_ms + wait_ms;
+}
+
 void call_was_answered(struct call *c, const struct effect *e)
 {
-    if (c->state == CALL_ASKING)
+    if (c->state == CALL_ASKING && c->hear)
         c->hear(c, e);
 }
 
@@ -287,4 +310,12 @@ void call_give_up(struct call *c)
                     "The store has not answered in %d s. What was asked for may still happen.",
                     REST_STORE_MS / 1000);
     call_answer(c);
+}
+
+void call_is_late(struct call *c)
+{
+    if (c->late)
+        c->late(c);
+    else
+        call_give_up(c);
 }

@@ -15,6 +15,8 @@
 #include "base/json.h"
 #include "core/view.h"
 
+struct agent_call;
+
 /*   NEW ──call_read──▶ STORING ──EFFECT_READ──▶ OVER      from any state: the client is gone
  *    │                    ▲
  *    ├─call_operate─▶ STORING ──EFFECT_OPERATED──▶ RESUMING ──▶ call_read
@@ -50,6 +52,7 @@ struct call {
     int64_t began_us; /* monotonic */
 
     int status;
+    const char *content_type; /* of a good answer; NULL = JSON */
     struct buf body;
     char allow[32];                            /* for the head of a 405 */
     struct http_field head[CALL_HEAD_MAX + 1]; /* more lines of the head, see call_head */
@@ -66,12 +69,18 @@ struct call {
     size_t n_numbers;
     void *work; /* … what the handler knows of it, in the arguments' arena */
 
+    struct agent_call *agent;     /* ASKING an agent, see call_agent */
+    void (*late)(struct call *c); /* … what to do when it is due; NULL: give up */
+    bool over;                    /* STREAMING: nothing follows what is in body */
+
     int64_t due_ms;      /* monotonic: STORING, PATIENT, ASKING */
     struct link in_list; /* of storing, patient, asking or resuming */
     int64_t ticket;      /* PATIENT: what it waits for */
     struct chain_link by_ticket;
 
     struct feed_reader *reader; /* STREAMING */
+    struct upload *upload;      /* of a deployment, see deploy.c; NULL = none */
+    int file;                   /* STREAMING one; -1 = none */
 };
 
 /* By name, which must be the row's. */
@@ -108,6 +117,10 @@ void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(s
  * anything. wait_ms from now on the call is given up. May be called again while ASKING. The event's
  * conn is the call's id unless it is one of call_numbers. */
 void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear);
+
+/* Waits for an agent: whoever asked it has put the request into c->agent, which is forgotten with
+ * the call, and clears that when it is done. `late` NULL: the call is given up then. */
+void call_agent(struct call *c, int64_t wait_ms, void (*late)(struct call *c));
 
 /* n numbers in a row that are this call's, for events that are answered one by one. Once per call.
  */
@@ -150,6 +163,9 @@ void call_wake(struct call *c);
 /* The store has not answered in time. */
 void call_give_up(struct call *c);
 
+/* … nor has core, or an agent. */
+void call_is_late(struct call *c);
+
 /* ── the handlers, by file ─────────────────────────────────────────────────────────────────── */
 
 /* health.c */
@@ -187,6 +203,36 @@ void handle_issue(struct call *c);
 /* host.c */
 void handle_agent_heartbeat(struct call *c);
 void handle_agent_events(struct call *c);
+
+/* deploy.c */
+void handle_deploy(struct call *c);
+void handle_get_archive(struct call *c);
+void deploy_drop(struct upload *u); /* the client is gone; NULL is fine */
+
+/* browse_room.c */
+void handle_list_hosts(struct call *c);
+void handle_get_host(struct call *c);
+void handle_list_rooms(struct call *c);
+void handle_get_room(struct call *c);
+void handle_list_seats(struct call *c);
+void handle_list_versions(struct call *c);
+void handle_list_deployments(struct call *c);
+void handle_get_deployment(struct call *c);
+void handle_list_bans(struct call *c);
+
+/* change_room.c */
+void handle_enable_host(struct call *c);
+void handle_disable_host(struct call *c);
+void handle_kick(struct call *c);
+void handle_enable_version(struct call *c);
+void handle_disable_version(struct call *c);
+void handle_switch(struct call *c);
+void handle_terminate(struct call *c);
+
+/* output.c */
+#define OUTPUT_CONTENT_TYPE "text/plain; charset=utf-8"
+void handle_logs(struct call *c);
+void handle_stdin(struct call *c);
 
 /* events.c */
 void handle_events(struct call *c);

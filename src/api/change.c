@@ -19,8 +19,8 @@ static void gone(struct call *c)
 
 static void show_server(struct call *c)
 {
-    struct view_server v;
-    if (!view_server(call_core(c), c->object, &v)) {
+    struct server_answer v;
+    if (!merge_server(call_core(c), c->object, &v)) {
         gone(c);
         return;
     }
@@ -47,8 +47,8 @@ void handle_undrain(struct call *c)
 
 static void show_session(struct call *c)
 {
-    struct view_session v;
-    if (!view_session(call_core(c), c->object, &v)) {
+    struct session_answer v;
+    if (!merge_session(call_core(c), c->object, &v)) {
         gone(c);
         return;
     }

@@ -1,6 +1,8 @@
 #include "api/feed_text.h"
 
+#include "api/note.h"
 #include "api/resource.h"
+#include "api/resource_room.h"
 #include "base/err.h"
 
 #include <stdlib.h>
@@ -201,6 +203,30 @@ static struct {
     [ROW_audit] = {.type = "audit",
                    .whole = &audit_shape,
                    .keys = "id at who address action target detail"},
+    [ROW_host] = {.type = "host",
+                  .whole = &host_shape,
+                  .keys = "id name address url region slots enabled registered_at"},
+    [ROW_deployment] = {.type = "deployment",
+                        .whole = &deployment_shape,
+                        .keys = "id fleet version digest size created_at who"},
+    [ROW_version] = {.type = "version",
+                     .whole = &version_shape,
+                     .keys = "id fleet name enabled quarantined reason deployment previous wanted"},
+    [ROW_ban] = {.type = "ban",
+                 .whole = &ban_shape,
+                 .keys = "id account address reason issued_at expires_at who"},
+    [ROW_room_ticket] = {.type = "room_ticket",
+                         .whole = &ticket_shape,
+                         .keys = "id fleet verb version account regions state error session "
+                                 "player_count opened_at answered_at deadline_at"},
+    [ROW_room] = {.type = "room",
+                  .whole = &room_shape,
+                  .keys = "id ticket server fleet version deployment host region state end_reason "
+                          "max_players ports created_at opened_at deadline_at"},
+    [ROW_room_seat] = {.type = "room_seat",
+                       .whole = &room_seat_shape,
+                       .keys = "id room ticket fleet account address state multi reserved_at "
+                               "joined_at deadline_at"},
 };
 
 bool feed_shows(enum row_kind kind)
@@ -279,32 +305,113 @@ static const struct shape *event_shape(enum row_kind kind)
 
 /* The object that the kind's shape is of. */
 union shown {
-    struct view_fleet fleet;
+    struct fleet_answer fleet;
     struct chat_server_event chat_server;
-    struct view_server server;
-    struct view_session session;
+    struct server_answer server;
+    struct session_answer session;
     struct seat_event seat;
-    struct view_ticket ticket;
+    struct ticket_answer ticket;
     struct token_answer token;
     struct view_audit audit;
+    struct view_host host;
+    struct view_deployment deployment;
+    struct view_version version;
+    struct view_ban ban;
+    struct view_room room;
+    struct view_room_seat room_seat;
 };
+
+static void show_server(const struct core *core, const struct row_server *row, struct instant then,
+                        struct server_answer *ret)
+{
+    struct view_server view;
+    view_row_server(core, row, then, &view);
+    *ret = merge_registered(&view);
+}
+
+static void show_session(const struct core *core, const struct row_session *row,
+                         struct instant then, struct session_answer *ret)
+{
+    struct view_session view;
+    view_row_session(core, row, then, &view);
+    *ret = merge_match(&view);
+}
+
+static void show_ticket(const struct core *core, const struct row_ticket *row, struct instant then,
+                        struct ticket_answer *ret)
+{
+    struct view_ticket view;
+    view_row_ticket(core, row, then, &view);
+    *ret = merge_asked(&view);
+}
+
+static void show_room_ticket(const struct core *core, const struct row_room_ticket *row,
+                             struct instant then, struct ticket_answer *ret)
+{
+    struct view_room_ticket view;
+    view_row_room_ticket(core, row, then, &view);
+    *ret = merge_room_asked(core, &view);
+}
+
+static void show_deployment(const struct core *core, const struct row_deployment *row,
+                            struct view_deployment *ret)
+{
+    *ret = (struct view_deployment){
+        .id = row->id,
+        .fleet = view_fleet_name(core, row->fleet),
+        .version = row->version,
+        .digest = row->digest,
+        .size = row->size,
+        .created_wall_ms = row->created_wall_ms,
+        .who = row->who,
+    };
+}
+
+static void show_version(const struct core *core, const struct row_version *row,
+                         struct view_version *ret)
+{
+    *ret = (struct view_version){
+        .id = row->id,
+        .fleet = view_fleet_name(core, row->fleet),
+        .name = row->name,
+        .enabled = !row->disabled && !row->quarantined,
+        .quarantined = row->quarantined != 0,
+        .reason = row->reason,
+        .deployment = row->deployment,
+        .previous = row->previous,
+        .wanted = row->wanted,
+    };
+}
+
+static void show_ban(const struct row_ban *row, struct view_ban *ret)
+{
+    *ret = (struct view_ban){
+        .id = row->id,
+        .account = row->account,
+        .address = row->address,
+        .reason = row->reason,
+        .expires_wall_ms = row->expires_wall_ms,
+        .issued_wall_ms = row->issued_wall_ms,
+        .who = row->who,
+    };
+}
 
 static void show(const struct core *core, const struct change *c, struct instant then,
                  union shown *ret)
 {
     switch (c->kind) {
     case ROW_fleet:
-        ret->fleet = (struct view_fleet){.id = c->id, .name = c->fleet.name};
+        ret->fleet = (struct fleet_answer){.view = {.id = c->id, .name = c->fleet.name}};
         break;
     case ROW_chat_server:
         ret->chat_server = (struct chat_server_event){
             c->id, view_fleet_name(core, c->chat_server.fleet), c->chat_server.name};
         break;
     case ROW_server:
-        view_row_server(core, &c->server, then, &ret->server);
+        show_server(core, &c->server, then, &ret->server);
         break;
     case ROW_session:
-        view_row_session(core, &c->session, then, &ret->session);
+        show_session(core, &c->session, then, &ret->session);
         break;
     case ROW_seat:
         ret->seat =
@@ -312,7 +419,7 @@ static void show(const struct core *core, const struct change *c, struct instant
                                 c->seat.account, seat_state_name(c->seat.state)};
         break;
     case ROW_ticket:
-        view_row_ticket(core, &c->ticket, then, &ret->ticket);
+        show_ticket(core, &c->ticket, then, &ret->ticket);
         break;
     case ROW_enrolment:
         view_row_token(&c->enrolment, &ret->token.view);
@@ -321,12 +428,26 @@ static void show(const struct core *core, const struct change *c, struct instant
         view_row_audit(&c->audit, &ret->audit);
         break;
     case ROW_host:
+        view_row_host(core, &c->host, &ret->host);
+        break;
     case ROW_deployment:
+        show_deployment(core, &c->deployment, &ret->deployment);
+        break;
     case ROW_version:
+        show_version(core, &c->version, &ret->version);
+        break;
     case ROW_ban:
+        show_ban(&c->ban, &ret->ban);
+        break;
     case ROW_room_ticket:
+        show_room_ticket(core, &c->room_ticket, then, &ret->ticket);
+        break;
     case ROW_room:
+        view_row_room(core, &c->room, then, &ret->room);
+        break;
     case ROW_room_seat:
+        view_row_room_seat(core, &c->room_seat, then, &ret->room_seat);
+        break;
     case ROW_counter:
     case ROW_request:
     case ROW_KINDS:
@@ -367,7 +488,6 @@ static void copy_cut(char *dst, size_t cap, struct str s)
 
 void feed_note_keep(struct feed_note *ret, const struct effect *e, int64_t seq, int64_t wall_ms)
 {
-    bool lasts = e->note == NOTE_STOPPED || e->note == NOTE_SERVER_BACKOFF;
     *ret = (struct feed_note){
         .seq = seq,
         .wall_ms = wall_ms,
@@ -379,7 +499,9 @@ void feed_note_keep(struct feed_note *ret, const struct effect *e, int64_t seq, 
         .port = e->port,
         .ticket = e->ticket,
         .session = e->session,
-        .for_ms = lasts ? e->wall_ms : 0,
+        .object = e->note == NOTE_OPERATED ? 0 : e->object,
+        .reason = e->reason,
+        .for_ms = note_lasts(e->note) ? e->wall_ms : 0,
     };
     copy_cut(ret->ip, sizeof(ret->ip), e->ip);
     copy_cut(ret->chat_server, sizeof(ret->chat_server), e->chat);
@@ -426,7 +548,12 @@ void feed_text_note(struct buf *out, const struct feed_note *n)
     key_id_unless_zero(&w, "server", n->server);
     key_int_unless_zero(&w, "lobby", n->lobby);
     key_int_unless_zero(&w, "account", n->account);
-    key_text_unless_empty(&w, n->note == NOTE_OPERATED ? "who" : "chat_server", n->chat_server);
+    if (note_object_key(n->note))
+        key_id_unless_zero(&w, note_object_key(n->note), n->object);
+    key_text_unless_empty(&w, note_object_key(n->note) ? note_name_key(n->note) : "chat_server",
+                          n->chat_server);
+    if (n->note == NOTE_ROOM_ENDED)
+        json_key_text(&w, "reason", str_of(end_reason_name(n->reason)));
     key_text_unless_empty(&w, "region", n->region);
     key_text_unless_empty(&w, "ip", n->ip);
     key_int_unless_zero(&w, "port", n->port);

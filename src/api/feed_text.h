@@ -46,6 +46,8 @@ struct feed_note {
     int32_t port;
     int64_t ticket;
     int64_t session;
+    int64_t object; /* see note_object_key */
+    int8_t reason;  /* NOTE_ROOM_ENDED */
     int64_t for_ms;
     char ip[46];
     char chat_server[65];

@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #include <math.h>
+#include <string.h>
 
 void handle_health(struct call *c)
 {
@@ -84,6 +85,31 @@ static void sum_fleets(const struct core *core, struct view_group *ret)
     }
 }
 
+static void count_hosts(const struct core *core, struct hosts_answer *ret)
+{
+    struct view_host host;
+    int64_t id = 0;
+    while ((id = core_next(core, ROW_host, id))) {
+        if (view_host(core, id, &host))
+            ret->count[host.passed_over]++;
+    }
+}
+
+static void count_rooms(const struct core *core, struct rooms_answer *ret)
+{
+    struct view_room room;
+    int64_t id = 0;
+    while ((id = core_next(core, ROW_room, id))) {
+        if (!view_room(core, id, &room))
+            continue;
+        ret->starting += strcmp(room.state, "starting") == 0;
+        ret->open += strcmp(room.state, "open") == 0;
+        ret->ending += strcmp(room.state, "ending") == 0;
+        ret->reserved += room.reserved;
+        ret->taken += room.taken;
+    }
+}
+
 static double in_ms(const struct metrics_recent *recent, int64_t us)
 {
     return recent->done > 0 ? (double)us / 1000 : NAN;
@@ -120,6 +146,8 @@ void handle_status(struct call *c)
     answer->n_refusals = metrics_refusals(r->metrics, answer->refusals);
     core_count(core, &answer->counts);
     sum_fleets(core, &answer->group);
+    count_hosts(core, &answer->hosts);
+    count_rooms(core, &answer->rooms);
     for (int code = 0; code < REGION_CODES; code++)
         answer->n_regions += view_region(core, (int8_t)code, &answer->regions[answer->n_regions]);
     call_render(c, &status_shape, answer);

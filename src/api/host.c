@@ -16,6 +16,7 @@
 
 enum {
     EVENTS_MAX = 256,
+    FETCH_MAX = 16,     /* deployments that one heartbeat's answer names */
     INTERVAL_MS = 5000, /* from one heartbeat to the next */
     PERCENT_MAX = 1000, /* what a counter that wraps may say; more than 100 is taken for 100 */
     KEY_MAX = 128,
@@ -83,7 +84,20 @@ struct beat_answer {
     int64_t host;
     const char *token;
     int64_t interval_ms;
+    const uint8_t *lacking[FETCH_MAX];
+    size_t n_lacking;
 };
+
+static void write_fetch(struct json_writer *w, const void *object, const struct core_config *config)
+{
+    const struct beat_answer *v = object;
+    char hex[2 * OPERATE_DIGEST + 1];
+    (void)config;
+    json_open_array(w);
+    for (size_t i = 0; i < v->n_lacking; i++)
+        json_text(w, str_of(sodium_bin2hex(hex, sizeof(hex), v->lacking[i], OPERATE_DIGEST)));
+    json_close_array(w);
+}
 
 const struct shape host_beat_answer_shape = {
     .name = "HostBeatAnswer",
@@ -102,6 +116,10 @@ const struct shape host_beat_answer_shape = {
              .kind = SHAPE_INT64,
              .offset = offsetof(struct beat_answer, interval_ms),
              .help = "from one heartbeat to the next"},
+            {.name = "fetch",
+             .kind = SHAPE_TEXTS,
+             .write = write_fetch,
+             .help = "deployments to pull now, by their SHA-256 in hex"},
             {0},
         },
 };
@@ -434,7 +452,9 @@ static void hear_beat(struct call *c, const struct effect *e)
     if (e->err != 0) {
         call_refuse(c, e->err, NULL, "%s.", err_sentence(e->err));
     } else {
-        struct beat_answer answer = {e->object, agents_token(c->rest->agents), INTERVAL_MS};
+        struct beat_answer answer = {
+            .host = e->object, .token = agents_token(c->rest->agents), .interval_ms = INTERVAL_MS};
+        answer.n_lacking = view_lacking(call_core(c), e->object, answer.lacking, FETCH_MAX);
         call_render(c, &host_beat_answer_shape, &answer);
     }
     call_answer(c);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROOMS_EACH_TICK = 512 };
+
 const char *const retry_names[RETRIES] = {"refused", "timed_out", "dropped", "not_ready", "other"};
 
 static struct series *add_series(struct metrics *m, int32_t fleet_id, int8_t region)
@@ -150,9 +152,24 @@ static void failed(struct metrics *m, struct series *s, const struct effect *e, 
     remember_refusal(m, e, wall_ms);
 }
 
+/* These three are reasons of rooms that never were open. */
+static void room_ended(struct series *s, int8_t reason)
+{
+    s->rooms_ended[reason >= 0 && reason < END_REASONS ? reason : END_NONE]++;
+    s->spawned[SPAWNED_FAILED] += reason == END_SPAWN_FAILED;
+    s->spawned[SPAWNED_TIMED_OUT] += reason == END_SPAWN_TIMEOUT;
+    s->spawned[SPAWNED_GIVEN_UP] += reason == END_GIVEN_UP;
+}
+
+void metrics_placed(struct metrics *m, const struct effect *e)
+{
+    m->placed[error_of(e->err)]++;
+}
+
 void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int64_t wall_ms)
 {
-    struct series *s = series_of(m, e->fleet_id, e->region_code);
+    /* What belongs to no fleet, a host say, is of no place of a fleet either. */
+    struct series *s = series_of(m, e->fleet_id, e->fleet_id != 0 ? e->region_code : -1);
     s->notes[e->note]++;
     switch (e->note) {
     case NOTE_TICKET_OPENED:
@@ -176,6 +193,16 @@ void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int
         break;
     case NOTE_MATCH_ENDED:
         s->ended[e->reason >= 0 && e->reason < END_REASONS ? e->reason : END_NONE]++;
+        break;
+    case NOTE_ROOM_OPEN:
+        s->spawned[SPAWNED_OPEN]++;
+        observe(&s->spawns, elapsed_us(e->asked_us, now_us));
+        break;
+    case NOTE_ROOM_ENDED:
+        room_ended(s, e->reason);
+        break;
+    case NOTE_SEAT_LEFT:
+        s->expired += str_eq(e->text, STR("the reservation ran out"));
         break;
     case NOTE_REFUSED:
         s->refused[error_of(e->err)]++;
@@ -347,6 +374,39 @@ static int32_t servers_in(const struct core *core)
     return counts.servers[0] + counts.servers[1] + counts.servers[2] + counts.servers[3];
 }
 
+static void look_at_room(struct metrics *m, const struct view_room *room)
+{
+    struct room_figures *f = &series_of(m, (int32_t)room->fleet_id, room->region)->rooms_looking;
+    f->rooms[LOOK_STARTING] += strcmp(room->state, "starting") == 0;
+    f->rooms[LOOK_OPEN] += strcmp(room->state, "open") == 0;
+    f->rooms[LOOK_ENDING] += strcmp(room->state, "ending") == 0;
+    f->reserved += room->reserved;
+    f->taken += room->taken;
+}
+
+static void looked_at_all_rooms(struct metrics *m)
+{
+    for (size_t i = 0; i < m->n_series; i++) {
+        m->series[i]->rooms = m->series[i]->rooms_looking;
+        m->series[i]->rooms_looking = (struct room_figures){0};
+    }
+    m->room_looked_at = 0;
+}
+
+static void look_at_rooms(struct metrics *m, const struct core *core)
+{
+    struct view_room room;
+    for (int i = 0; i < ROOMS_EACH_TICK; i++) {
+        m->room_looked_at = core_next(core, ROW_room, m->room_looked_at);
+        if (m->room_looked_at == 0) {
+            looked_at_all_rooms(m);
+            return;
+        }
+        if (view_room(core, m->room_looked_at, &room))
+            look_at_room(m, &room);
+    }
+}
+
 /* A few each time: to look at 100,000 servers at once would hold up everybody for tens of
  * milliseconds. All are seen within 256 ticks. */
 void metrics_tick(struct metrics *m, int64_t wall_ms)
@@ -356,6 +416,7 @@ void metrics_tick(struct metrics *m, int64_t wall_ms)
     process_step(&m->descriptors);
     if (!core)
         return;
+    look_at_rooms(m, core);
     if (m->looked_at == 0)
         m->look_each_tick = servers_in(core) / 256 + 16;
     for (int32_t i = 0; i < m->look_each_tick; i++) {

@@ -52,6 +52,9 @@ void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us
  * METRICS_STATUSES_MAX statuses each; more are counted as "other". */
 void metrics_http(struct metrics *m, const char *operation, int status, int64_t us);
 
+/* An EFFECT_PLACED was released: a player has his answer. */
+void metrics_placed(struct metrics *m, const struct effect *e);
+
 /* An agent was asked for something, which took so long. what: a static text, one of at most
  * METRICS_AGENT_CALLS_MAX; status 0 = nobody answered. */
 enum { METRICS_AGENT_CALLS_MAX = 8 };

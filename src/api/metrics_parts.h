@@ -32,6 +32,17 @@ struct uptimes {
     int64_t sum_ms;
 };
 
+/* Rooms that are not over, and the seats in them. */
+enum room_look { LOOK_STARTING, LOOK_OPEN, LOOK_ENDING, LOOK_STATES };
+struct room_figures {
+    int32_t rooms[LOOK_STATES];
+    int32_t reserved;
+    int32_t taken;
+};
+
+/* Where spawns end. */
+enum spawned { SPAWNED_OPEN, SPAWNED_FAILED, SPAWNED_TIMED_OUT, SPAWNED_GIVEN_UP, SPAWNED_ENDS };
+
 /* One fleet in one region. Made when something is first counted or seen there, kept for ever: what
  * was counted must not vanish. */
 struct series {
@@ -51,6 +62,13 @@ struct series {
     struct histogram round_trip;
     struct uptimes uptimes; /* of the last look at all servers */
     struct uptimes looking; /* of the one under way */
+
+    uint64_t spawned[SPAWNED_ENDS];
+    uint64_t rooms_ended[END_REASONS];
+    uint64_t expired; /* reservations */
+    struct histogram spawns;
+    struct room_figures rooms; /* of the last look at all rooms */
+    struct room_figures rooms_looking;
 };
 
 /* At most a series for each fleet and region there can be, and one for what has neither. */
@@ -120,7 +138,9 @@ struct metrics {
     struct histogram turns;
     struct longest longest[LONGEST_SLOTS];
 
-    int64_t looked_at; /* id of the server that was looked at last; 0 = begin anew */
+    uint64_t placed[ERR_ORDER_END]; /* answers to players, by error; 0 is a yes */
+    int64_t room_looked_at;         /* id of the room that was looked at last; 0 = begin anew */
+    int64_t looked_at;              /* id of the server that was looked at last; 0 = begin anew */
     int32_t look_each_tick;
     struct process_walk descriptors;
 };

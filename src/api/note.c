@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "core/view.h"
 
 /* What somebody should look at is a warning; the rest is the course of things. */
 static enum log_level level_of(enum note note)
@@ -13,6 +14,11 @@ static enum log_level level_of(enum note note)
     case NOTE_SERVER_UNKNOWN_MATCH:
     case NOTE_MATCH_LOST:
     case NOTE_CANCEL_GIVEN_UP:
+    case NOTE_HOST_SILENT:
+    case NOTE_HOST_LOST:
+    case NOTE_HOST_BACKOFF:
+    case NOTE_HOST_STRANGER:
+    case NOTE_VERSION_QUARANTINED:
     case NOTE_STOPPED:
         return LOG_WARN;
     default:
@@ -32,6 +38,49 @@ static void add_text(struct log_entry *l, const char *key, struct str value)
         log_text(l, key, value);
 }
 
+const char *note_object_key(enum note note)
+{
+    switch (note) {
+    case NOTE_OPERATED:
+        return "token";
+    case NOTE_HOST_REGISTERED:
+    case NOTE_HOST_SILENT:
+    case NOTE_HOST_BACK:
+    case NOTE_HOST_LOST:
+    case NOTE_HOST_BACKOFF:
+    case NOTE_HOST_STRANGER:
+    case NOTE_HOST_FORGOTTEN:
+    case NOTE_ROOM_SPAWNING:
+    case NOTE_ROOM_OPEN:
+    case NOTE_ROOM_ENDED:
+        return "host";
+    case NOTE_SEAT_RESERVED:
+    case NOTE_SEAT_TAKEN:
+    case NOTE_SEAT_LEFT:
+        return "seat";
+    case NOTE_VERSION_QUARANTINED:
+    case NOTE_VERSION_SWITCHED:
+        return "version";
+    default:
+        return NULL;
+    }
+}
+
+const char *note_name_key(enum note note)
+{
+    const char *key = note_object_key(note);
+    if (!key)
+        return "chat";
+    if (note == NOTE_OPERATED)
+        return "who";
+    return str_eq(str_of(key), STR("seat")) ? "player" : "name";
+}
+
+bool note_lasts(enum note note)
+{
+    return note == NOTE_STOPPED || note == NOTE_SERVER_BACKOFF || note == NOTE_HOST_BACKOFF;
+}
+
 void note_log(const struct effect *e, const char *peer)
 {
     enum log_level level = level_of(e->note);
@@ -45,9 +94,9 @@ void note_log(const struct effect *e, const char *peer)
     add_number(&l, "lobby", e->lobby);
     add_number(&l, "account", e->account);
     bool operated = e->note == NOTE_OPERATED;
-    if (operated)
-        add_number(&l, "token", e->object);
-    add_text(&l, operated ? "who" : "chat", e->chat);
+    if (note_object_key(e->note))
+        add_number(&l, note_object_key(e->note), e->object);
+    add_text(&l, note_name_key(e->note), e->chat);
     add_number(&l, "conn", (int64_t)e->conn);
     if (peer)
         log_word(&l, "peer", peer);
@@ -57,9 +106,9 @@ void note_log(const struct effect *e, const char *peer)
     if (e->err != 0)
         log_word(&l, "error", err_code(e->err));
     add_text(&l, operated ? "action" : "text", e->text);
-    if (e->note == NOTE_STOPPED)
-        add_number(&l, "stopped_ms", e->wall_ms);
-    if (e->note == NOTE_SERVER_BACKOFF)
-        add_number(&l, "for_ms", e->wall_ms);
+    if (e->note == NOTE_ROOM_ENDED)
+        log_word(&l, "reason", end_reason_name(e->reason));
+    if (note_lasts(e->note))
+        add_number(&l, e->note == NOTE_STOPPED ? "stopped_ms" : "for_ms", e->wall_ms);
     log_end(&l);
 }

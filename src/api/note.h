@@ -6,3 +6,11 @@
 /* One line for an EFFECT_NOTE, with the ids it has. peer is the address of its connection, or NULL.
  * Credentials are never printed. */
 void note_log(const struct effect *e, const char *peer);
+
+/* What a note's `object` is, "host"; NULL when it has none. And what its `chat` is: "chat" for the
+ * name of a chat server. */
+const char *note_object_key(enum note note);
+const char *note_name_key(enum note note);
+
+/* True when its wall_ms is for how long. */
+bool note_lasts(enum note note);

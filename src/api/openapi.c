@@ -157,7 +157,7 @@ static void parameters(struct json_writer *w, const struct operation *o)
     json_key(w, "parameters");
     json_open_array(w);
     for (const struct field *f = o->fields; f->name; f++) {
-        if (!operation_changes(o) || operation_is_in_path(o, f))
+        if (!operation_changes(o) || o->upload || operation_is_in_path(o, f))
             parameter(w, o, f);
     }
     if (operation_changes(o))
@@ -196,6 +196,14 @@ static void asked_schema(struct json_writer *w, const struct shape *shape)
     json_close_object(w);
 }
 
+static void bytes_schema(struct json_writer *w)
+{
+    json_open_object(w);
+    key_type(w, "string");
+    json_key_text(w, "format", STR("binary"));
+    json_close_object(w);
+}
+
 static void request_body(struct json_writer *w, const struct operation *o)
 {
     static const char *const types[] = {json_type, form_type};
@@ -205,12 +213,14 @@ static void request_body(struct json_writer *w, const struct operation *o)
     json_open_object(w);
     json_key(w, "content");
     json_open_object(w);
-    for (size_t i = 0; i < (o->asks ? 1 : 2); i++) {
-        json_key(w, types[i]);
+    for (size_t i = 0; i < (o->asks || o->upload ? 1 : 2); i++) {
+        json_key(w, o->upload ? "application/octet-stream" : types[i]);
         json_open_object(w);
         json_key(w, "schema");
         if (o->asks)
             asked_schema(w, o->asks);
+        else if (o->upload)
+            bytes_schema(w);
         else
             body_schema(w, o);
         json_close_object(w);

@@ -99,7 +99,7 @@ bool operation_changes(const struct operation *o)
 
 bool operation_has_body(const struct operation *o)
 {
-    if (o->asks)
+    if (o->asks || o->upload)
         return true;
     for (const struct field *f = o->fields; operation_changes(o) && f->name; f++) {
         if (!operation_is_in_path(o, f))

@@ -57,7 +57,8 @@ struct operation {
     void (*handle)(struct call *c);
     int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
     bool always;                      /* answered however much waits to be read */
-    bool is_list;                     /* {"items": [answer …], "next": cursor or null} */
+    bool upload;  /* the body is an archive; every argument comes in path or query */
+    bool is_list; /* {"items": [answer …], "next": cursor or null} */
 };
 
 extern const struct operation operations[];

@@ -2,9 +2,11 @@
 #include "api/access.h"
 #include "api/call.h"
 #include "api/feed.h"
+#include "api/host.h"
 #include "api/operation.h"
 #include "api/play.h"
 #include "api/resource.h"
+#include "api/resource_room.h"
 #include "base/err.h"
 #include "wire/settings.h"
 
@@ -37,6 +39,28 @@ static const char *const order_words[] = {"oldest", "newest", NULL};
     {                                                                                              \
         .name = "fleet", .kind = FIELD_TEXT, .min = 1, .max = 63,                                  \
         .help = "only of this fleet, by its name or number"                                        \
+    }
+#define IN_REGION                                                                                  \
+    {                                                                                              \
+        .name = "region", .kind = FIELD_TEXT, .min = 1, .max = 15, .help = "only in this region"   \
+    }
+#define ONLY_VERSION                                                                               \
+    {                                                                                              \
+        .name = "version", .kind = FIELD_TEXT, .min = 1, .max = 32, .help = "only of this version" \
+    }
+#define HOST                                                                                       \
+    {                                                                                              \
+        .name = "host", .kind = FIELD_ID, .help = "only on this host"                              \
+    }
+#define ONLY_ACCOUNT                                                                               \
+    {                                                                                              \
+        .name = "account", .kind = FIELD_TEXT, .min = 1, .max = ACCESS_ACCOUNT_MAX,                \
+        .help = "only of this player"                                                              \
+    }
+#define KIND                                                                                       \
+    {                                                                                              \
+        .name = "kind", .kind = FIELD_WORD, .words = session_kind_words,                           \
+        .help = "only matches, or only rooms"                                                      \
     }
 #define STATE(words_)                                                                              \
     {                                                                                              \
@@ -131,6 +155,17 @@ static const char *const bool_words[] = {"true", "false", NULL};
     {                                                                                              \
         .name = "expires", .kind = FIELD_TEXT, .required = (required_), .min = 19, .max = 19,      \
         .help = "until when: YYYY-MM-DD HH:MM:SS in UTC"                                           \
+    }
+
+#define OF_FLEET                                                                                   \
+    {                                                                                              \
+        .name = "fleet", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 63,                \
+        .help = "its fleet, by its name or number"                                                 \
+    }
+#define OF_VERSION                                                                                 \
+    {                                                                                              \
+        .name = "version", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 32,              \
+        .help = "its name"                                                                         \
     }
 
 /* ── the table ─────────────────────────────────────────────────────────────────────────────── */
@@ -253,6 +288,11 @@ const struct operation operations[] = {
                     .kind = FIELD_WORD,
                     .words = server_status_words,
                     .help = "only in this status"},
+                   {.name = "provider",
+                    .kind = FIELD_WORD,
+                    .words = provider_words,
+                    .help = "only those that registered (chat), or that agents spawned"},
+                   HOST,
                    LIMIT,
                    CURSOR,
                    ORDER},
@@ -296,12 +336,67 @@ const struct operation operations[] = {
         .handle = handle_undrain,
     },
     {
+        .name = "terminate_server",
+        .method = HTTP_POST,
+        .path = "/v1/servers/{id}/terminate",
+        .scope = ACCESS_ADMIN,
+        .summary = "End a server that an agent spawned.",
+        .about = "Its room ends; the process gets SIGTERM and, 5 s later, SIGKILL.",
+        .fields = {ID("server")},
+        .answer = &server_shape,
+        .errors = {ERR_NOT_FOUND, ERR_WRONG_PROVIDER, ERR_ALREADY_OVER},
+        .handle = handle_terminate,
+    },
+    {
+        .name = "server_logs",
+        .method = HTTP_GET,
+        .path = "/v1/servers/{id}/logs",
+        .scope = ACCESS_READ,
+        .summary = "What a server that an agent spawned has printed.",
+        .about = "Asked of its agent. When that knows it no more, the last lines that were kept.",
+        .fields = {ID("server"),
+                   {.name = "lines",
+                    .kind = FIELD_INT,
+                    .min = 0,
+                    .max = 10000,
+                    .has_otherwise = true,
+                    .otherwise = 200,
+                    .help = "the last so many lines"},
+                   {.name = "follow",
+                    .kind = FIELD_BOOL,
+                    .has_otherwise = true,
+                    .otherwise = 0,
+                    .help = "go on until the server is gone"}},
+        .content_type = OUTPUT_CONTENT_TYPE,
+        .errors = {ERR_NOT_FOUND, ERR_WRONG_PROVIDER, ERR_HOST_AWAY},
+        .handle = handle_logs,
+    },
+    {
+        .name = "server_stdin",
+        .method = HTTP_POST,
+        .path = "/v1/servers/{id}/stdin",
+        .scope = ACCESS_ADMIN,
+        .summary = "Write a line to the input of a server that an agent spawned.",
+        .about = "The line is kept in the audit before it is written.",
+        .fields = {ID("server"),
+                   {.name = "line",
+                    .kind = FIELD_TEXT,
+                    .required = true,
+                    .min = 0,
+                    .max = 4096,
+                    .help = "without its newline"}},
+        .answer = &written_shape,
+        .errors = {ERR_NOT_FOUND, ERR_WRONG_PROVIDER, ERR_ALREADY_OVER, ERR_HOST_AWAY},
+        .handle = handle_stdin,
+    },
+    {
         .name = "list_sessions",
         .method = HTTP_GET,
         .path = "/v1/sessions",
         .scope = ACCESS_READ,
-        .summary = "Matches.",
+        .summary = "Matches and rooms.",
         .fields = {FLEET,
+                   KIND,
                    {.name = "server", .kind = FIELD_ID, .help = "only on this server"},
                    STATE(session_state_words),
                    LOBBY,
@@ -317,7 +412,7 @@ const struct operation operations[] = {
         .method = HTTP_GET,
         .path = "/v1/sessions/{id}",
         .scope = ACCESS_READ,
-        .summary = "One match.",
+        .summary = "One match or room.",
         .fields = {ID("session")},
         .answer = &session_shape,
         .errors = {ERR_NOT_FOUND},
@@ -328,8 +423,10 @@ const struct operation operations[] = {
         .method = HTTP_POST,
         .path = "/v1/sessions/{id}/end",
         .scope = ACCESS_ADMIN,
-        .summary = "End a match.",
-        .about = "Its server is told to let go of it, its chat server that it has ended.",
+        .summary = "End a match or a room.",
+        .about =
+            "The server of a match is told to let go of it, its chat server that it has ended. "
+            "The server of a room is terminated.",
         .fields = {ID("session")},
         .answer = &session_shape,
         .errors = {ERR_NOT_FOUND, ERR_ALREADY_OVER},
@@ -342,6 +439,8 @@ const struct operation operations[] = {
         .scope = ACCESS_READ,
         .summary = "Requests to be placed, with their answers.",
         .fields = {FLEET,
+                   KIND,
+                   ONLY_ACCOUNT,
                    STATE(ticket_state_words),
                    LOBBY,
                    {.name = "chat_server",
@@ -381,11 +480,234 @@ const struct operation operations[] = {
         .scope = ACCESS_READ,
         .summary = "Why a request ended as it did.",
         .about = "Who was tried, with which score, and how many others were passed over for which "
-                 "reason.",
+                 "reason; of a room, which hosts were asked.",
         .fields = {ID("ticket")},
         .answer = &why_shape,
         .errors = {ERR_NOT_FOUND},
         .handle = handle_why,
+    },
+    {
+        .name = "list_hosts",
+        .method = HTTP_GET,
+        .path = "/v1/hosts",
+        .scope = ACCESS_READ,
+        .summary = "Machines that run an agent.",
+        .fields = {IN_REGION,
+                   {.name = "status",
+                    .kind = FIELD_WORD,
+                    .words = host_status_words,
+                    .help = "only those that get what is new, or that do not for this reason"},
+                   LIMIT,
+                   CURSOR,
+                   ORDER},
+        .answer = &host_shape,
+        .is_list = true,
+        .handle = handle_list_hosts,
+    },
+    {
+        .name = "get_host",
+        .method = HTTP_GET,
+        .path = "/v1/hosts/{id}",
+        .scope = ACCESS_READ,
+        .summary = "One host.",
+        .fields = {ID("host")},
+        .answer = &host_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_get_host,
+    },
+    {
+        .name = "enable_host",
+        .method = HTTP_POST,
+        .path = "/v1/hosts/{id}/enable",
+        .scope = ACCESS_ADMIN,
+        .summary = "Spawn servers on a host again.",
+        .fields = {ID("host")},
+        .answer = &host_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_enable_host,
+    },
+    {
+        .name = "disable_host",
+        .method = HTTP_POST,
+        .path = "/v1/hosts/{id}/disable",
+        .scope = ACCESS_ADMIN,
+        .summary = "Spawn nothing new on a host.",
+        .about = "What runs there goes on to its end. Disabling twice is fine.",
+        .fields = {ID("host")},
+        .answer = &host_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_disable_host,
+    },
+    {
+        .name = "list_rooms",
+        .method = HTTP_GET,
+        .path = "/v1/rooms",
+        .scope = ACCESS_READ,
+        .summary = "Rooms, also those that ended lately.",
+        .fields = {FLEET, ONLY_VERSION, IN_REGION, HOST, STATE(room_state_words), LIMIT, CURSOR,
+                   ORDER},
+        .answer = &room_shape,
+        .is_list = true,
+        .handle = handle_list_rooms,
+    },
+    {
+        .name = "get_room",
+        .method = HTTP_GET,
+        .path = "/v1/rooms/{id}",
+        .scope = ACCESS_READ,
+        .summary = "One room, with who sits in it.",
+        .fields = {ID("room")},
+        .answer = &room_whole_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_get_room,
+    },
+    {
+        .name = "list_seats",
+        .method = HTTP_GET,
+        .path = "/v1/seats",
+        .scope = ACCESS_READ,
+        .summary = "Seats in rooms.",
+        .fields = {FLEET,
+                   {.name = "room", .kind = FIELD_ID, .help = "only in this room"},
+                   ONLY_ACCOUNT,
+                   STATE(room_seat_state_words),
+                   LIMIT,
+                   CURSOR,
+                   ORDER},
+        .answer = &room_seat_shape,
+        .is_list = true,
+        .handle = handle_list_seats,
+    },
+    {
+        .name = "kick_seat",
+        .method = HTTP_POST,
+        .path = "/v1/seats/{id}/kick",
+        .scope = ACCESS_ADMIN,
+        .summary = "Throw a player out of a room.",
+        .about = "His seat is given back at once, and the game server is told.",
+        .fields = {ID("seat"),
+                   {.name = "reason",
+                    .kind = FIELD_TEXT,
+                    .min = 1,
+                    .max = 120,
+                    .help = "what the game server may show him"}},
+        .answer = &kicked_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_kick,
+    },
+    {
+        .name = "list_versions",
+        .method = HTTP_GET,
+        .path = "/v1/versions",
+        .scope = ACCESS_READ,
+        .summary = "Versions of games that players can join.",
+        .fields = {FLEET},
+        .answer = &version_shape,
+        .is_list = true,
+        .handle = handle_list_versions,
+    },
+    {
+        .name = "enable_version",
+        .method = HTTP_POST,
+        .path = "/v1/versions/enable",
+        .scope = ACCESS_ADMIN,
+        .summary = "Let players join a version again.",
+        .about = "Also ends its quarantine. What the configuration turns off stays off.",
+        .fields = {OF_FLEET, OF_VERSION},
+        .answer = &version_shape,
+        .errors = {ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_WRONG_PROVIDER, ERR_NOT_FOUND,
+                   ERR_NO_SUCH_FLEET},
+        .handle = handle_enable_version,
+    },
+    {
+        .name = "disable_version",
+        .method = HTTP_POST,
+        .path = "/v1/versions/disable",
+        .scope = ACCESS_ADMIN,
+        .summary = "Let nobody join a version any more.",
+        .about = "Its rooms go on to their end.",
+        .fields = {OF_FLEET, OF_VERSION},
+        .answer = &version_shape,
+        .errors = {ERR_NO_VERSION, ERR_WRONG_PROVIDER, ERR_NOT_FOUND, ERR_NO_SUCH_FLEET},
+        .handle = handle_disable_version,
+    },
+    {
+        .name = "list_deployments",
+        .method = HTTP_GET,
+        .path = "/v1/deployments",
+        .scope = ACCESS_READ,
+        .summary = "Archives that were uploaded.",
+        .fields = {FLEET, ONLY_VERSION, LIMIT, CURSOR, ORDER},
+        .answer = &deployment_shape,
+        .is_list = true,
+        .handle = handle_list_deployments,
+    },
+    {
+        .name = "get_deployment",
+        .method = HTTP_GET,
+        .path = "/v1/deployments/{id}",
+        .scope = ACCESS_READ,
+        .summary = "One deployment.",
+        .fields = {ID("deployment")},
+        .answer = &deployment_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_get_deployment,
+    },
+    {
+        .name = "switch_deployment",
+        .method = HTTP_POST,
+        .path = "/v1/deployments/{id}/switch",
+        .scope = ACCESS_ADMIN,
+        .summary = "Make a deployment its version's.",
+        .about = "It is used as soon as every healthy host of the fleet has it. Servers that run "
+                 "are not stopped.",
+        .fields = {ID("deployment")},
+        .answer = &deployment_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_switch,
+    },
+    {
+        .name = "list_bans",
+        .method = HTTP_GET,
+        .path = "/v1/bans",
+        .scope = ACCESS_READ,
+        .summary = "Players who may not join.",
+        .fields = {ONLY_ACCOUNT,
+                   {.name = "state",
+                    .kind = FIELD_WORD,
+                    .words = ban_state_words,
+                    .help = "only those that hold, or that have expired"},
+                   LIMIT,
+                   CURSOR,
+                   ORDER},
+        .answer = &ban_shape,
+        .is_list = true,
+        .handle = handle_list_bans,
+    },
+    {
+        .name = "agent_heartbeat",
+        .method = HTTP_POST,
+        .path = "/v1/agent/heartbeat",
+        .scope = ACCESS_HOST,
+        .summary = "How a host is and what runs there.",
+        .about = "Sent by its agent every 5 s; the first one registers the host. "
+                 "docs/agent-protocol.md says more.",
+        .asks = &host_beat_shape,
+        .answer = &host_beat_answer_shape,
+        .errors = {ERR_TOO_MANY},
+        .handle = handle_agent_heartbeat,
+    },
+    {
+        .name = "agent_events",
+        .method = HTTP_POST,
+        .path = "/v1/agent/events",
+        .scope = ACCESS_HOST,
+        .summary = "What happened to the servers of a host.",
+        .about = "In order, answered one by one. Anything but 200 means that nothing is known of "
+                 "any of them: send them again, the same. docs/agent-protocol.md says more.",
+        .asks = &agent_events_shape,
+        .answer = &agent_answers_shape,
+        .handle = handle_agent_events,
     },
     {
         .name = "list_tokens",
@@ -731,6 +1053,50 @@ const struct operation operations[] = {
         .answer = &nothing_shape,
         .errors = {ERR_NOT_FOUND, ERR_ALREADY_OVER},
         .handle = handle_ban_lift,
+    },
+    {
+        .name = "deploy",
+        .method = HTTP_POST,
+        .path = "/v1/deployments",
+        .scope = ACCESS_ADMIN,
+        .summary = "Upload an archive as a deployment of a version.",
+        .about =
+            "The body is a tar.gz or zip of at most 4 GiB. It is unpacked for a look before it "
+            "is kept: names that lead out of it, links and devices are refused. Agents fetch "
+            "it before the first server of theirs that needs it. Servers are started from it "
+            "after POST /v1/deployments/{id}/switch.",
+        .fields = {{.name = "fleet",
+                    .kind = FIELD_TEXT,
+                    .required = true,
+                    .min = 1,
+                    .max = 63,
+                    .help = "the fleet, by its name or number"},
+                   {.name = "version",
+                    .kind = FIELD_TEXT,
+                    .required = true,
+                    .min = 1,
+                    .max = 32,
+                    .help = "the version that players name; made when it is new"}},
+        .answer = &deployment_shape,
+        .errors = {ERR_WRONG_PROVIDER, ERR_BAD_ARCHIVE, ERR_IO, ERR_TOO_MANY},
+        .handle = handle_deploy,
+        .upload = true,
+    },
+    {
+        .name = "get_archive",
+        .method = HTTP_GET,
+        .path = "/v1/deployments/{digest}/archive",
+        .scope = ACCESS_HOST,
+        .summary = "The archive of a deployment, as it was uploaded.",
+        .fields = {{.name = "digest",
+                    .kind = FIELD_TEXT,
+                    .required = true,
+                    .min = 64,
+                    .max = 64,
+                    .help = "its SHA-256 in hexadecimal"}},
+        .content_type = "application/octet-stream",
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_get_archive,
     },
 };
 

@@ -1,6 +1,8 @@
 #include "api/resource.h"
 
+#include "api/host.h"
 #include "api/play.h"
+#include "api/resource_room.h"
 #include "api/shape_rows.h"
 #include "base/err.h"
 
@@ -10,8 +12,11 @@
 
 /* ── words ─────────────────────────────────────────────────────────────────────────────────── */
 
-const char *const server_status_words[] = {"available", "full", "draining", "offline", NULL};
-const char *const session_state_words[] = {"opening", "open", "lost", "cancelling", "ended", NULL};
+const char *const server_status_words[] = {"available", "full",   "draining", "offline", "starting",
+                                           "running",   "ending", "gone",     NULL};
+const char *const session_state_words[] = {"opening", "open",     "lost",   "cancelling",
+                                           "ended",   "starting", "ending", NULL};
+const char *const session_kind_words[] = {"match", "room", NULL};
 const char *const ticket_state_words[] = {"open", "done", "failed", "cancelled", "ended", NULL};
 const char *const role_words[] = {"server", "chat", NULL};
 const char *const scope_words[] = {
@@ -23,14 +28,20 @@ const char *const scope_words[] = {
 static const char *const passed_words[] = {"offline", "away", "unlisted", "draining",
                                            "failing", "full", NULL};
 static const char *const drainer_words[] = {"server", "operator", NULL};
-static const char *const provider_words[] = {"chat", NULL};
-static const char *const end_words[] = {"match_ended",  "server_lost", "not_listed", "too_long",
-                                        "not_reported", "by_operator", NULL};
+const char *const provider_words[] = {"chat", "agent", NULL};
+static const char *const end_words[] = {
+    "match_ended", "server_lost",  "not_listed",    "too_long", "not_reported",
+    "by_operator", "spawn_failed", "spawn_timeout", "exited",   "empty",
+    "given_up",    "host_lost",    "hung",          NULL};
+static const char *const verb_words[] = {"create", "join", "enter", NULL};
 static const char *const outcome_words[] = {"pending", "acknowledged", "refused",  "timed_out",
                                             "dropped", "not_ready",    "given_up", NULL};
-static const char *const target_words[] = {"server", "session", "token", NULL};
-static const char *const action_words[] = {"drain",  "undrain", "end",       "enrol", "revoke",
-                                           "rotate", "issue",   "configure", NULL};
+static const char *const target_words[] = {"server",  "session",    "token", "seat", "host",
+                                           "version", "deployment", "ban",   NULL};
+static const char *const action_words[] = {"drain",  "undrain", "end",       "enrol",     "revoke",
+                                           "rotate", "issue",   "configure", "terminate", "kick",
+                                           "enable", "disable", "deploy",    "switch",    "ban",
+                                           "update", "lift",    "stdin",     NULL};
 static const char *const store_words[] = {"writable", "read_only", NULL};
 static const char *const health_words[] = {"ok", NULL};
 
@@ -118,51 +129,41 @@ const struct shape region_shape = {
         },
 };
 
-static void write_provider(struct json_writer *w, const void *object,
-                           const struct core_config *config)
-{
-    (void)object;
-    (void)config;
-    json_text(w, STR("chat"));
-}
-
 const struct shape fleet_shape = {
     .name = "Fleet",
     .help = "The interchangeable servers of one game.",
     .rows =
         (const struct shape_row[]){
-            ROW(ID, "id", struct view_fleet, id, NULL),
-            ROW(TEXT, "name", struct view_fleet, name, NULL),
-            ROW(BOOL, "configured", struct view_fleet, configured,
+            ROW(ID, "id", struct fleet_answer, view.id, NULL),
+            ROW(TEXT, "name", struct fleet_answer, view.name, NULL),
+            ROW(BOOL, "configured", struct fleet_answer, view.configured,
                 "false: taken out of the configuration, so its servers drain"),
-            ROW(BOOL, "ready_required", struct view_fleet, ready_required,
+            ROW(BOOL, "ready_required", struct fleet_answer, view.ready_required,
                 "a match counts as allocated only when its server has said READY"),
-            {.name = "provider",
-             .kind = SHAPE_WORD,
-             .words = provider_words,
-             .write = write_provider,
-             .help = "where its servers come from; chat: they register over the server port"},
-            ROW_OBJECT("servers", server_counts_shape, struct view_fleet, group, NULL),
-            ROW_OBJECT("slots", slots_shape, struct view_fleet, group, NULL),
-            ROW(INT32, "sessions", struct view_fleet, group.sessions_open, "open matches"),
+            ROW_WORD("provider", provider_words, struct fleet_answer, provider,
+                     "where its servers come from; chat: they register over the server port; "
+                     "agent: agents spawn them, one for each room"),
+            ROW_OR_NULL(TEXT, "game", struct fleet_answer, game,
+                        "what players name when they join; null for chat"),
+            ROW_OR_NULL(TEXT, "server", struct fleet_answer, server,
+                        "what players name when they join; null for chat"),
+            ROW_OR_NULL(INT32, "max_players", struct fleet_answer, max_players,
+                        "of a room; null for chat"),
+            ROW_OBJECT("servers", server_counts_shape, struct fleet_answer, view.group,
+                       "those that registered"),
+            ROW_OBJECT("slots", slots_shape, struct fleet_answer, view.group, NULL),
+            ROW(INT32, "sessions", struct fleet_answer, view.group.sessions_open, "open matches"),
+            ROW(INT32, "rooms", struct fleet_answer, rooms, "that are not over"),
             {0},
         },
 };
 
 /* ── servers ───────────────────────────────────────────────────────────────────────────────── */
 
-static void write_status(struct json_writer *w, const void *object,
-                         const struct core_config *config)
-{
-    const struct view_server *v = object;
-    (void)config;
-    json_text(w, str_of(server_status_name(v->status)));
-}
-
 static void write_draining_by(struct json_writer *w, const void *object,
                               const struct core_config *config)
 {
-    const struct view_server *v = object;
+    const struct view_server *v = &((const struct server_answer *)object)->view;
     (void)config;
     json_open_array(w);
     if (v->draining_by_server)
@@ -175,7 +176,7 @@ static void write_draining_by(struct json_writer *w, const void *object,
 static void write_passed_over(struct json_writer *w, const void *object,
                               const struct core_config *config)
 {
-    const struct view_server *v = object;
+    const struct view_server *v = &((const struct server_answer *)object)->view;
     (void)config;
     if (v->passed_over == PASSED_NOT)
         json_none(w);
@@ -183,39 +184,74 @@ static void write_passed_over(struct json_writer *w, const void *object,
         json_text(w, str_of(passed_over_name(v->passed_over)));
 }
 
+static void write_ports(struct json_writer *w, const void *object, const struct core_config *config)
+{
+    const struct server_answer *v = object;
+    (void)config;
+    json_open_array(w);
+    for (int i = 0; i < v->room.n_ports; i++)
+        json_int(w, v->room.ports[i]);
+    if (v->room.id == 0)
+        json_int(w, v->view.port);
+    json_close_array(w);
+}
+
+/* An agent's report; until it is there, nobody knows. */
+static void write_exit(struct json_writer *w, const void *object, const struct core_config *config)
+{
+    const struct server_answer *v = object;
+    if (strcmp(v->room.state, "ended") == 0)
+        shape_write(w, &exit_shape, &v->room, config);
+    else
+        json_none(w);
+}
+
+static void write_pid(struct json_writer *w, const void *object, const struct core_config *config)
+{
+    const struct server_answer *v = object;
+    (void)config;
+    if (v->room.pid != 0)
+        json_int(w, v->room.pid);
+    else
+        json_none(w);
+}
+
 const struct shape server_shape = {
     .name = "Server",
     .help = "One running game server process that players can reach.",
     .rows =
         (const struct shape_row[]){
-            ROW(ID, "id", struct view_server, id, NULL),
-            ROW(TEXT, "fleet", struct view_server, fleet, "the name of its fleet"),
-            ROW(TEXT, "ip", struct view_server, ip, "where players reach it"),
-            ROW(INT32, "port", struct view_server, port, NULL),
-            ROW(TEXT, "region", struct view_server, region_name, "the name of its region"),
-            {.name = "status",
-             .kind = SHAPE_WORD,
-             .words = server_status_words,
-             .write = write_status},
-            ROW(BOOL, "connected", struct view_server, connected, "its connection is open"),
+            ROW(ID, "id", struct server_answer, view.id, NULL),
+            ROW(TEXT, "fleet", struct server_answer, view.fleet, "the name of its fleet"),
+            ROW(TEXT, "ip", struct server_answer, view.ip, "where players reach it"),
+            ROW(INT32, "port", struct server_answer, view.port, NULL),
+            ROW(TEXT, "region", struct server_answer, view.region_name, "the name of its region"),
+            ROW_WORD("provider", provider_words, struct server_answer, provider,
+                     "who started it: agent, or chat for one that registered by itself"),
+            ROW_WORD("status", server_status_words, struct server_answer, status,
+                     "the first four of those that registered; starting, running, ending, gone or "
+                     "offline of those that agents spawned"),
+            ROW(BOOL, "connected", struct server_answer, view.connected, "its connection is open"),
             {.name = "draining_by",
              .kind = SHAPE_WORDS,
              .words = drainer_words,
              .write = write_draining_by,
              .help = "who wants it drained; empty when nobody does"},
-            ROW(INT32, "max_sessions", struct view_server, max_sessions,
+            ROW(INT32, "max_sessions", struct server_answer, view.max_sessions,
                 "matches it can hold at the same time"),
-            ROW(INT32, "load", struct view_server, load, "slots it has no more"),
-            ROW(INT32, "sessions", struct view_server, sessions,
+            ROW(INT32, "load", struct server_answer, view.load, "slots it has no more"),
+            ROW(INT32, "sessions", struct server_answer, view.sessions,
                 "matches we hold on it: opening, open and lost"),
-            ROW(INT32, "open", struct view_server, open, "of which are open"),
-            ROW(INT32, "reported", struct view_server, reported, "matches by its last heartbeat"),
-            ROW(INT32, "unknown_matches", struct view_server, unknown_matches,
+            ROW(INT32, "open", struct server_answer, view.open, "of which are open"),
+            ROW(INT32, "reported", struct server_answer, view.reported,
+                "matches by its last heartbeat"),
+            ROW(INT32, "unknown_matches", struct server_answer, view.unknown_matches,
                 "matches it listed that nobody here knows"),
-            ROW(FLOAT, "cpu_percent", struct view_server, cpu_percent, "by its last heartbeat"),
-            ROW(FLOAT, "memory_percent", struct view_server, memory_percent,
+            ROW(FLOAT, "cpu_percent", struct server_answer, view.cpu_percent,
                 "by its last heartbeat"),
-            ROW(DOUBLE, "score", struct view_server, score,
+            ROW(FLOAT, "memory_percent", struct server_answer, view.memory_percent,
+                "by its last heartbeat"),
+            ROW(DOUBLE, "score", struct server_answer, view.score,
                 "the highest of the candidates is chosen"),
             {.name = "passed_over",
              .kind = SHAPE_WORD,
@@ -223,15 +259,27 @@ const struct shape server_shape = {
              .words = passed_words,
              .write = write_passed_over,
              .help = "why it is no candidate; null when it is one"},
-            ROW(INT64, "backoff_left_ms", struct view_server, backoff_left_ms,
+            ROW(INT64, "backoff_left_ms", struct server_answer, view.backoff_left_ms,
                 "for so long it is passed over because it failed lately"),
-            ROW_OR_NULL(INT64, "round_trip_us", struct view_server, round_trip_us,
+            ROW_OR_NULL(INT64, "round_trip_us", struct server_answer, view.round_trip_us,
                         "of the last PING; null when none was answered yet"),
-            ROW_OR_NULL(TIME, "heard_at", struct view_server, heard_wall_ms,
+            ROW_OR_NULL(TIME, "heard_at", struct server_answer, view.heard_wall_ms,
                         "its last heartbeat or PONG; null: not since Muster started"),
-            ROW(TIME, "registered_at", struct view_server, registered_wall_ms, NULL),
-            ROW_OR_NULL(TIME, "connected_at", struct view_server, connected_wall_ms,
+            ROW(TIME, "registered_at", struct server_answer, view.registered_wall_ms, NULL),
+            ROW_OR_NULL(TIME, "connected_at", struct server_answer, view.connected_wall_ms,
                         "since when without a break"),
+            ROW_OR_NULL(ID, "host", struct server_answer, room.host,
+                        "where it was spawned; this and the rest: null for one that registered"),
+            ROW_OR_NULL(TEXT, "host_name", struct server_answer, room.host_name, NULL),
+            ROW_OR_NULL(ID, "room", struct server_answer, room.id, NULL),
+            ROW_WRITTEN_OR_NULL(INT32, "pid", write_pid, "null until it is known"),
+            ROW_WRITTEN(INTS, "ports", write_ports, "where players reach it"),
+            {.name = "exit",
+             .kind = SHAPE_OBJECT,
+             .may_be_null = true,
+             .shape = &exit_shape,
+             .write = write_exit,
+             .help = "how it ended; null until then"},
             {0},
         },
 };
@@ -240,30 +288,35 @@ const struct shape server_shape = {
 
 const struct shape session_shape = {
     .name = "Session",
-    .help = "A match on a server.",
+    .help = "What players share on a server: a match, or a room.",
     .rows =
         (const struct shape_row[]){
-            ROW(ID, "id", struct view_session, id, NULL),
-            ROW(ID, "ticket", struct view_session, ticket, "the request it was opened for"),
-            ROW(ID, "server", struct view_session, server, NULL),
-            ROW(TEXT, "fleet", struct view_session, fleet, NULL),
-            ROW(TEXT, "chat_server", struct view_session, chat_server, "who asked for it"),
-            ROW(INT32, "lobby", struct view_session, lobby, "the chat server's number for it"),
-            ROW_WORD("state", session_state_words, struct view_session, state, NULL),
-            ROW(BOOL, "ready", struct view_session, ready, "its server has said READY"),
-            ROW(INT8, "game_type", struct view_session, game_type, NULL),
-            ROW(INT8, "game_mode", struct view_session, game_mode, NULL),
-            ROW(INT8, "player_count", struct view_session, player_count, "players it is for"),
-            ROW(INT32, "seated", struct view_session, seated, "players in it"),
-            ROW(TIME, "created_at", struct view_session, created_wall_ms, NULL),
-            ROW_OR_NULL(TIME, "opened_at", struct view_session, opened_wall_ms,
-                        "when its server acknowledged it"),
-            ROW_OR_NULL(TIME, "deadline_at", struct view_session, deadline_wall_ms,
+            ROW(ID, "id", struct session_answer, view.id, NULL),
+            ROW(ID, "ticket", struct session_answer, view.ticket, "the request it was opened for"),
+            ROW(ID, "server", struct session_answer, view.server, NULL),
+            ROW(TEXT, "fleet", struct session_answer, view.fleet, NULL),
+            ROW_WORD("kind", session_kind_words, struct session_answer, kind, NULL),
+            ROW_OR_NULL(TEXT, "chat_server", struct session_answer, view.chat_server,
+                        "who asked for a match"),
+            ROW_OR_NULL(INT32, "lobby", struct session_answer, view.lobby,
+                        "the chat server's number for a match"),
+            ROW_OR_NULL(TEXT, "version", struct session_answer, version, "of a room's game"),
+            ROW_OR_NULL(ID, "host", struct session_answer, host, "of a room's server"),
+            ROW_WORD("state", session_state_words, struct session_answer, view.state, NULL),
+            ROW(BOOL, "ready", struct session_answer, view.ready, "its server has said so"),
+            ROW_OR_NULL(INT8, "game_type", struct session_answer, view.game_type, "of a match"),
+            ROW_OR_NULL(INT8, "game_mode", struct session_answer, view.game_mode, "of a match"),
+            ROW(INT32, "player_count", struct session_answer, players, "players it is for"),
+            ROW(INT32, "seated", struct session_answer, view.seated, "players in it"),
+            ROW(TIME, "created_at", struct session_answer, view.created_wall_ms, NULL),
+            ROW_OR_NULL(TIME, "opened_at", struct session_answer, view.opened_wall_ms,
+                        "when its server took it"),
+            ROW_OR_NULL(TIME, "deadline_at", struct session_answer, view.deadline_wall_ms,
                         "when its state ends by itself"),
             {.name = "end_reason",
              .kind = SHAPE_WORD,
              .may_be_null = true,
-             .offset = PLACE(TEXT, struct view_session, end_reason),
+             .offset = PLACE(TEXT, struct session_answer, view.end_reason),
              .words = end_words,
              .help = "null while it lasts"},
             {0},
@@ -272,37 +325,37 @@ const struct shape session_shape = {
 
 /* ── tickets ───────────────────────────────────────────────────────────────────────────────── */
 
-struct refusal {
-    const char *code;
-    const char *message;
-};
-
 static const struct shape refusal_shape = {
     .name = "Refusal",
     .help = "Why a request failed.",
     .rows =
         (const struct shape_row[]){
-            ROW(TEXT, "code", struct refusal, code, "a word for machines"),
-            ROW(TEXT, "message", struct refusal, message, "a sentence for people"),
+            {.name = "code", .kind = SHAPE_TEXT, .help = "a word for machines"},
+            {.name = "message", .kind = SHAPE_TEXT, .help = "a sentence for people"},
             {0},
         },
 };
 
 static void write_error(struct json_writer *w, const void *object, const struct core_config *config)
 {
-    const struct view_ticket *v = object;
-    if (v->err == 0)
+    const struct ticket_answer *v = object;
+    int err = v->view.err;
+    (void)config;
+    if (err == 0) {
         json_none(w);
-    else
-        shape_write(w, &refusal_shape, &(struct refusal){err_code(v->err), err_sentence(v->err)},
-                    config);
+        return;
+    }
+    json_open_object(w);
+    json_key_text(w, "code", str_of(err_code(err)));
+    json_key_text(w, "message", v->why.len > 0 ? v->why : str_of(err_sentence(err)));
+    json_close_object(w);
 }
 
 static void write_ticket_regions(struct json_writer *w, const void *object,
                                  const struct core_config *config)
 {
-    const struct view_ticket *v = object;
-    write_regions(w, v->regions, config);
+    const struct ticket_answer *v = object;
+    write_regions(w, v->view.regions, config);
 }
 
 const struct shape ticket_shape = {
@@ -310,15 +363,23 @@ const struct shape ticket_shape = {
     .help = "One request to be placed, with its answer.",
     .rows =
         (const struct shape_row[]){
-            ROW(ID, "id", struct view_ticket, id, NULL),
-            ROW(TEXT, "fleet", struct view_ticket, fleet, NULL),
-            ROW(TEXT, "chat_server", struct view_ticket, chat_server, "who asks"),
-            ROW(INT32, "lobby", struct view_ticket, lobby, "the chat server's number for it"),
+            ROW(ID, "id", struct ticket_answer, view.id, NULL),
+            ROW(TEXT, "fleet", struct ticket_answer, view.fleet, NULL),
+            ROW_WORD("kind", session_kind_words, struct ticket_answer, kind, "what it is for"),
+            ROW_WORD_OR_NULL("verb", verb_words, struct ticket_answer, verb,
+                             "what a player asked for; null for a match"),
+            ROW_OR_NULL(TEXT, "version", struct ticket_answer, version, "null for a match"),
+            ROW_OR_NULL(TEXT, "account", struct ticket_answer, account,
+                        "the player who asks; null for a match"),
+            ROW_OR_NULL(TEXT, "chat_server", struct ticket_answer, view.chat_server,
+                        "who asks for a match"),
+            ROW_OR_NULL(INT32, "lobby", struct ticket_answer, view.lobby,
+                        "the chat server's number for a match"),
             {.name = "regions",
              .kind = SHAPE_TEXTS,
              .write = write_ticket_regions,
              .help = "where it may be placed"},
-            ROW_WORD("state", ticket_state_words, struct view_ticket, state,
+            ROW_WORD("state", ticket_state_words, struct ticket_answer, view.state,
                      "open: its answer is still to come; ended: its match is over"),
             {.name = "error",
              .kind = SHAPE_OBJECT,
@@ -326,17 +387,20 @@ const struct shape ticket_shape = {
              .shape = &refusal_shape,
              .write = write_error,
              .help = "why it failed or was cancelled"},
-            ROW_OR_NULL(ID, "session", struct view_ticket, session, "the match it was given"),
-            ROW_OR_NULL(ID, "server", struct view_ticket, server, "… on that server"),
-            ROW(INT8, "game_type", struct view_ticket, game_type, NULL),
-            ROW(INT8, "game_mode", struct view_ticket, game_mode, NULL),
-            ROW(INT8, "player_count", struct view_ticket, player_count, NULL),
-            ROW(INT32, "average_rating", struct view_ticket, average_rating, NULL),
-            ROW(TIME, "opened_at", struct view_ticket, opened_wall_ms, NULL),
-            ROW_OR_NULL(TIME, "answered_at", struct view_ticket, answered_wall_ms, NULL),
-            ROW_OR_NULL(TIME, "deadline_at", struct view_ticket, deadline_wall_ms,
+            ROW_OR_NULL(ID, "session", struct ticket_answer, view.session,
+                        "the match or room it was given"),
+            ROW_OR_NULL(ID, "server", struct ticket_answer, view.server, "… on that server"),
+            ROW_OR_NULL(INT8, "game_type", struct ticket_answer, view.game_type, "of a match"),
+            ROW_OR_NULL(INT8, "game_mode", struct ticket_answer, view.game_mode, "of a match"),
+            ROW(INT32, "player_count", struct ticket_answer, players, NULL),
+            ROW_OR_NULL(INT32, "average_rating", struct ticket_answer, view.average_rating,
+                        "of a match"),
+            ROW(TIME, "opened_at", struct ticket_answer, view.opened_wall_ms, NULL),
+            ROW_OR_NULL(TIME, "answered_at", struct ticket_answer, view.answered_wall_ms, NULL),
+            ROW_OR_NULL(TIME, "deadline_at", struct ticket_answer, view.deadline_wall_ms,
                         "open: when it fails; otherwise: when it is forgotten"),
-            ROW(INT32, "tries", struct view_ticket, n_tries, "servers that were asked"),
+            ROW(INT32, "tries", struct ticket_answer, view.n_tries,
+                "servers, or hosts for a room, that were asked"),
             {0},
         },
 };
@@ -362,15 +426,15 @@ static const struct shape passed_over_shape = {
     .help = "Servers that were no candidates, by the first reason that applied.",
     .rows =
         (const struct shape_row[]){
-            ROW(INT32, "offline", struct view_ticket, passed[PASSED_OFFLINE], NULL),
-            ROW(INT32, "away", struct view_ticket, passed[PASSED_AWAY],
+            ROW(INT32, "offline", struct ticket_answer, view.passed[PASSED_OFFLINE], NULL),
+            ROW(INT32, "away", struct ticket_answer, view.passed[PASSED_AWAY],
                 "not connected, not yet offline"),
-            ROW(INT32, "unlisted", struct view_ticket, passed[PASSED_UNLISTED],
+            ROW(INT32, "unlisted", struct ticket_answer, view.passed[PASSED_UNLISTED],
                 "came back; the list of their matches is awaited"),
-            ROW(INT32, "draining", struct view_ticket, passed[PASSED_DRAINING], NULL),
-            ROW(INT32, "failing", struct view_ticket, passed[PASSED_FAILING],
+            ROW(INT32, "draining", struct ticket_answer, view.passed[PASSED_DRAINING], NULL),
+            ROW(INT32, "failing", struct ticket_answer, view.passed[PASSED_FAILING],
                 "refused, timed out or dropped lately"),
-            ROW(INT32, "full", struct view_ticket, passed[PASSED_FULL], NULL),
+            ROW(INT32, "full", struct ticket_answer, view.passed[PASSED_FULL], NULL),
             {0},
         },
 };
@@ -379,8 +443,18 @@ static void write_tries(struct json_writer *w, const void *object, const struct 
 {
     const struct why_answer *v = object;
     json_open_array(w);
-    for (int i = 0; i < v->ticket.n_tries; i++)
-        shape_write(w, &try_shape, &v->ticket.tries[i], config);
+    for (int i = 0; v->ticket.room.id == 0 && i < v->ticket.view.n_tries; i++)
+        shape_write(w, &try_shape, &v->ticket.view.tries[i], config);
+    json_close_array(w);
+}
+
+static void write_host_tries(struct json_writer *w, const void *object,
+                             const struct core_config *config)
+{
+    const struct why_answer *v = object;
+    json_open_array(w);
+    for (int i = 0; i < v->ticket.room.n_tries; i++)
+        shape_write(w, &host_try_shape, &v->ticket.room.tries[i], config);
     json_close_array(w);
 }
 
@@ -395,9 +469,11 @@ const struct shape why_shape = {
              .kind = SHAPE_ITEMS,
              .shape = &try_shape,
              .write = write_tries,
-             .help = "the servers that were asked, in order"},
+             .help = "the servers that were asked for a match, in order"},
+            ROW_ITEMS("hosts", host_try_shape, write_host_tries,
+                      "the hosts that were asked for a room, in order"),
             ROW_OBJECT("passed_over", passed_over_shape, struct why_answer, ticket,
-                       "the others, at the last choice"),
+                       "the other servers, at the last choice of one for a match"),
             {0},
         },
 };
@@ -532,6 +608,40 @@ const struct shape audit_shape = {
 
 /* ── status ────────────────────────────────────────────────────────────────────────────────── */
 
+static const struct shape host_counts_shape = {
+    .name = "HostCounts",
+    .help = "Hosts by the first reason why they get nothing new.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(INT32, "healthy", struct hosts_answer, count[HOST_PASSED_NOT], "get what is new"),
+            ROW(INT32, "silent", struct hosts_answer, count[HOST_PASSED_SILENT],
+                "have not been heard of for too long"),
+            ROW(INT32, "leaving", struct hosts_answer, count[HOST_PASSED_LEAVING],
+                "are being stopped"),
+            ROW(INT32, "disabled", struct hosts_answer, count[HOST_PASSED_DISABLED],
+                "by an operator"),
+            ROW(INT32, "failing", struct hosts_answer, count[HOST_PASSED_FAILING],
+                "a spawn failed there lately"),
+            ROW(INT32, "overloaded", struct hosts_answer, count[HOST_PASSED_OVERLOADED],
+                "have no memory or slot left"),
+            {0},
+        },
+};
+
+static const struct shape room_counts_shape = {
+    .name = "RoomCounts",
+    .help = "Rooms that are not over, and the seats in them.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(INT32, "starting", struct rooms_answer, starting, NULL),
+            ROW(INT32, "open", struct rooms_answer, open, NULL),
+            ROW(INT32, "ending", struct rooms_answer, ending, NULL),
+            ROW(INT32, "reserved", struct rooms_answer, reserved, "seats"),
+            ROW(INT32, "taken", struct rooms_answer, taken, "seats"),
+            {0},
+        },
+};
+
 static const struct shape allocations_shape = {
     .name = "Allocations",
     .help = "How allocations went in the last 60 s.",
@@ -658,6 +768,8 @@ const struct shape status_shape = {
             ROW(INT32, "tickets_kept", struct status_answer, counts.tickets_kept,
                 "finished requests that can still be asked for"),
             ROW(INT32, "chat_servers", struct status_answer, counts.chat_servers, NULL),
+            ROW_OBJECT("hosts", host_counts_shape, struct status_answer, hosts, NULL),
+            ROW_OBJECT("rooms", room_counts_shape, struct status_answer, rooms, NULL),
             ROW_OBJECT("allocations", allocations_shape, struct status_answer, allocations, NULL),
             {.name = "regions",
              .kind = SHAPE_ITEMS,
@@ -706,42 +818,19 @@ const struct shape ready_shape = {
         },
 };
 
-const struct shape *const shapes[] = {&server_counts_shape,
-                                      &slots_shape,
-                                      &region_shape,
-                                      &fleet_shape,
-                                      &server_shape,
-                                      &session_shape,
-                                      &refusal_shape,
-                                      &ticket_shape,
-                                      &try_shape,
-                                      &passed_over_shape,
-                                      &why_shape,
-                                      &token_shape,
-                                      &made_token_shape,
-                                      &access_token_shape,
-                                      &target_shape,
-                                      &audit_shape,
-                                      &allocations_shape,
-                                      &recent_refusal_shape,
-                                      &status_shape,
-                                      &health_shape,
-                                      &ports_shape,
-                                      &ready_shape,
-                                      &placed_shape,
-                                      &placed_multi_shape,
-                                      &slot_shape,
-                                      &location_shape,
-                                      &open_rooms_shape,
-                                      &open_room_shape,
-                                      &play_regions_shape,
-                                      &play_region_shape,
-                                      &map_place_shape,
-                                      &counts_shape,
-                                      &player_shape,
-                                      &player_seat_shape,
-                                      &issued_ban_shape,
-                                      &played_ban_shape,
-                                      &nothing_shape,
-                                      &refused_shape,
-                                      NULL};
+const struct shape *const shapes[] = {
+    &server_counts_shape, &slots_shape,          &region_shape,        &fleet_shape,
+    &server_shape,        &session_shape,        &refusal_shape,       &ticket_shape,
+    &try_shape,           &passed_over_shape,    &why_shape,           &token_shape,
+    &made_token_shape,    &access_token_shape,   &target_shape,        &audit_shape,
+    &allocations_shape,   &recent_refusal_shape, &status_shape,        &health_shape,
+    &ports_shape,         &ready_shape,          &placed_shape,        &placed_multi_shape,
+    &slot_shape,          &location_shape,       &open_rooms_shape,    &open_room_shape,
+    &play_regions_shape,  &play_region_shape,    &map_place_shape,     &counts_shape,
+    &player_shape,        &player_seat_shape,    &issued_ban_shape,    &played_ban_shape,
+    &nothing_shape,       &refused_shape,        &exit_shape,          &host_try_shape,
+    &host_shape,          &room_shape,           &room_seat_shape,     &room_whole_shape,
+    &version_shape,       &deployment_shape,     &ban_shape,           &kicked_shape,
+    &written_shape,       &host_server_shape,    &host_beat_shape,     &host_beat_answer_shape,
+    &agent_event_shape,   &agent_events_shape,   &agent_refusal_shape, &agent_answer_shape,
+    &agent_answers_shape, &host_counts_shape,    &room_counts_shape,   NULL};

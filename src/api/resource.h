@@ -2,15 +2,16 @@
 #pragma once
 
 #include "api/access.h"
+#include "api/merge.h"
 #include "api/metrics.h"
 #include "api/shape.h"
 #include "core/view.h"
 
 extern const struct shape region_shape;       /* struct view_region */
-extern const struct shape fleet_shape;        /* struct view_fleet */
-extern const struct shape server_shape;       /* struct view_server */
-extern const struct shape session_shape;      /* struct view_session */
-extern const struct shape ticket_shape;       /* struct view_ticket */
+extern const struct shape fleet_shape;        /* struct fleet_answer */
+extern const struct shape server_shape;       /* struct server_answer */
+extern const struct shape session_shape;      /* struct session_answer */
+extern const struct shape ticket_shape;       /* struct ticket_answer */
 extern const struct shape why_shape;          /* struct why_answer */
 extern const struct shape token_shape;        /* struct token_answer */
 extern const struct shape made_token_shape;   /* struct token_answer, with its text */
@@ -25,7 +26,7 @@ extern const struct shape ready_shape;        /* struct ready_answer */
 extern const struct shape *const shapes[];
 
 struct why_answer {
-    struct view_ticket ticket;
+    struct ticket_answer ticket;
     const char *sentence;
 };
 
@@ -51,6 +52,19 @@ struct allocations_answer {
     double p99_ms;
 };
 
+/* How many hosts there are, by what is wrong with them, and what is in rooms. */
+struct hosts_answer {
+    int32_t count[HOST_PASSED_REASONS];
+};
+
+struct rooms_answer {
+    int32_t starting;
+    int32_t open;
+    int32_t ending;
+    int32_t reserved;
+    int32_t taken;
+};
+
 struct status_answer {
     const char *version;
     int64_t started_wall_ms;
@@ -59,6 +73,8 @@ struct status_answer {
     const char *config_digest;
     struct view_group group; /* all servers */
     struct core_counts counts;
+    struct hosts_answer hosts;
+    struct rooms_answer rooms;
     struct allocations_answer allocations;
     struct view_region regions[REGION_CODES];
     size_t n_regions;
@@ -84,6 +100,8 @@ struct ready_answer {
 
 /* Words for filters and schemas; closed by NULL. */
 extern const char *const server_status_words[];
+extern const char *const session_kind_words[];
+extern const char *const provider_words[];
 extern const char *const session_state_words[];
 extern const char *const ticket_state_words[];
 extern const char *const role_words[];

@@ -252,6 +252,14 @@ static void on_request(void *user, struct http_request *http)
         call_answer(c);
 }
 
+static bool is_upload(void *user, const struct http_request *http)
+{
+    (void)user;
+    struct route found;
+    operation_route(http_method(http), http_path(http), &found);
+    return found.operation && found.operation->upload;
+}
+
 static void on_done(void *user, struct http_request *http)
 {
     (void)user;
@@ -286,6 +294,8 @@ void rest_release(struct rest *r, const struct effect *effects, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct effect *e = &effects[i];
         struct call *c = NULL;
+        if (e->kind == EFFECT_PLACED)
+            metrics_placed(r->metrics, e);
         if (e->kind == EFFECT_NOTE)
             hear_note(r, e);
         else if (e->kind == EFFECT_READ && (c = map_get(&r->calls, e->conn)))
@@ -323,7 +333,7 @@ void rest_tick(struct rest *r)
     LIST_EACH(&r->asking, c, struct call, in_list)
     {
         if (c->due_ms <= now_ms)
-            call_give_up(c);
+            call_is_late(c);
     }
 }
 
@@ -354,11 +364,13 @@ int rest_start(struct rest *r, const struct rest_config *config, const char **re
         .idle_ms = IDLE_MS,
         .suspend_ms = SUSPEND_MS,
     };
-    struct http_ops ops = {.request = on_request, .done = on_done, .user = r};
+    struct http_ops ops = {
+        .request = on_request, .done = on_done, .user = r, .is_upload = is_upload};
     seal_init(&r->seal, config->secret);
     r->proxies = config->proxies;
     r->n_proxies = config->n_proxies;
     r->metrics_open = config->metrics_open;
+    r->deployments = config->deployments;
     r->config_digest = config->config_digest ? config->config_digest : "";
     struct http_place place = {config->ip, config->port, config->tls};
     return http_server_start(r->doors->loop, &place, &limits, &ops, &r->http, ret_why);

@@ -38,6 +38,7 @@ struct rest_config {
     struct tls *tls;           /* NULL = plain; borrowed until rest_done */
     bool metrics_open;         /* GET /metrics needs no token */
     const char *config_digest; /* borrowed; may be rewritten by its owner */
+    const char *deployments;   /* the folder of their archives, made when needed; borrowed */
     const uint8_t *secret;     /* CORE_SECRET_SIZE bytes; not needed after rest_start */
 
     /* Whose X-Forwarded-For is believed; borrowed, see service_config. */
@@ -57,6 +58,7 @@ struct rest {
     const struct address_range *proxies;
     size_t n_proxies;
     bool metrics_open;
+    const char *deployments;
     const char *config_digest;
     int64_t started_wall_ms;
     bool stopping;

@@ -489,6 +489,128 @@ static void write_http_durations(struct scrape *s, const char *name, const struc
     }
 }
 
+/* ── rooms ─────────────────────────────────────────────────────────────────────────────────── */
+
+/* Only fleets that have rooms, or had. */
+static bool has_rooms(const struct spot *p)
+{
+    return p->series->region >= 0 && p->series->notes[NOTE_ROOM_SPAWNING] > 0;
+}
+
+static bool shows_rooms(const struct spot *p)
+{
+    const struct room_figures *f = &p->series->rooms;
+    return has_rooms(p) || f->rooms[LOOK_STARTING] + f->rooms[LOOK_OPEN] + f->rooms[LOOK_ENDING];
+}
+
+static void write_room_counter(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        if (shows_rooms(p))
+            exposition_sample(s->out, name, &p->labels, *(const int64_t *)member(p->series, how));
+    }
+}
+
+static void write_rooms(struct scrape *s, const char *name, const struct how *how)
+{
+    static const char *const words[LOOK_STATES] = {"starting", "open", "ending"};
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        for (int k = 0; shows_rooms(p) && k < LOOK_STATES; k++)
+            write_labelled(s, name, p, "state", words[k], p->series->rooms.rooms[k]);
+    }
+}
+
+static void write_seats(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        if (!shows_rooms(p))
+            continue;
+        write_labelled(s, name, p, "state", "reserved", p->series->rooms.reserved);
+        write_labelled(s, name, p, "state", "taken", p->series->rooms.taken);
+    }
+}
+
+static void write_spawned(struct scrape *s, const char *name, const struct how *how)
+{
+    static const char *const words[SPAWNED_ENDS] = {"open", "failed", "timed_out", "given_up"};
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        for (int k = 0; shows_rooms(p) && k < SPAWNED_ENDS; k++)
+            write_labelled(s, name, p, "result", words[k], (int64_t)p->series->spawned[k]);
+    }
+}
+
+static void write_spawn_durations(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        if (shows_rooms(p))
+            exposition_histogram(s->out, name, &p->labels, &p->series->spawns, how->scale);
+    }
+}
+
+static void write_rooms_ended(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        for (int8_t r = END_NONE + 1; r < END_REASONS; r++) {
+            uint64_t value = p->series->rooms_ended[r];
+            if (value > 0)
+                write_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
+        }
+    }
+}
+
+static void write_placements(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (int e = 0; e < ERR_ORDER_END; e++) {
+        struct labels l = {.len = 0};
+        labels_add(&l, "reason", err_code(-e));
+        if (e == 0 || s->m->placed[e] > 0)
+            exposition_sample(s->out, name, &l, (int64_t)s->m->placed[e]);
+    }
+}
+
+static void write_hosts_in(struct scrape *s, const char *name, const char *region,
+                           const int32_t counts[HOST_PASSED_REASONS])
+{
+    for (int r = 0; r < HOST_PASSED_REASONS; r++) {
+        struct labels l = {.len = 0};
+        labels_add(&l, "region", region);
+        labels_add(&l, "status",
+                   r == HOST_PASSED_NOT ? "healthy"
+                                        : host_passed_over_name((enum host_passed_over)r));
+        exposition_sample(s->out, name, &l, counts[r]);
+    }
+}
+
+static void write_hosts(struct scrape *s, const char *name, const struct how *how)
+{
+    int32_t counts[REGION_CODES][HOST_PASSED_REASONS] = {{0}};
+    bool has[REGION_CODES] = {false};
+    struct view_host host;
+    int64_t id = 0;
+    (void)how;
+    while (s->core && (id = core_next(s->core, ROW_host, id)) != 0) {
+        if (!view_host(s->core, id, &host) || host.region < 0 || host.region >= REGION_CODES)
+            continue;
+        counts[host.region][host.passed_over]++;
+        has[host.region] = true;
+    }
+    for (int code = 0; code < REGION_CODES; code++) {
+        if (has[code])
+            write_hosts_in(s, name, core_config(s->core)->regions[code].name, counts[code]);
+    }
+}
+
 /* ── agents ────────────────────────────────────────────────────────────────────────────────── */
 
 static void write_agent_calls(struct scrape *s, const char *name, const struct how *how)
@@ -562,6 +684,10 @@ static void write_process(struct scrape *s, const char *name, const struct how *
 #define SERIES(member_)                                                                            \
     {                                                                                              \
         write_counter, offsetof(struct series, member_), NULL                                      \
+    }
+#define ROOM_COUNTER(member_)                                                                      \
+    {                                                                                              \
+        write_room_counter, offsetof(struct series, member_), NULL                                 \
     }
 #define SUM(note_)                                                                                 \
     {                                                                                              \
@@ -652,6 +778,22 @@ static const struct how hows[METRICS] = {
     [METRIC_CONFIG_RELOADS] = SUM(NOTE_CONFIGURED),
     [METRIC_STOPS] = SUM(NOTE_STOPPED),
     [METRIC_STOPPED_SECONDS] = OWN(write_own_ms, stopped_ms, NULL),
+
+    [METRIC_HOSTS] = PLAIN(write_hosts),
+    [METRIC_ROOMS] = PLAIN(write_rooms),
+    [METRIC_SEATS] = PLAIN(write_seats),
+    [METRIC_PLACEMENTS] = PLAIN(write_placements),
+    [METRIC_SPAWNS] = ROOM_COUNTER(notes[NOTE_ROOM_SPAWNING]),
+    [METRIC_SPAWN_RESULTS] = PLAIN(write_spawned),
+    [METRIC_SPAWN_DURATION] = {write_spawn_durations, 0, &histogram_durations},
+    [METRIC_SEATS_RESERVED] = ROOM_COUNTER(notes[NOTE_SEAT_RESERVED]),
+    [METRIC_SEATS_TAKEN] = ROOM_COUNTER(notes[NOTE_SEAT_TAKEN]),
+    [METRIC_SEATS_LEFT] = ROOM_COUNTER(notes[NOTE_SEAT_LEFT]),
+    [METRIC_SEATS_EXPIRED] = ROOM_COUNTER(expired),
+    [METRIC_ROOMS_ENDED] = PLAIN(write_rooms_ended),
+    [METRIC_HOST_SILENCES] = SUM(NOTE_HOST_SILENT),
+    [METRIC_HOST_BACKOFFS] = SUM(NOTE_HOST_BACKOFF),
+    [METRIC_VERSIONS_QUARANTINED] = SUM(NOTE_VERSION_QUARANTINED),
 
     [METRIC_AGENT_CALLS] = PLAIN(write_agent_calls),
     [METRIC_AGENT_CALL_DURATION] = {write_agent_durations, 0, &histogram_durations},

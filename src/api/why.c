@@ -271,3 +271,61 @@ void why_sentence(const struct view_ticket *t, const struct view_server *server,
             say(out, " The match is over.");
     }
 }
+
+/* ── rooms ─────────────────────────────────────────────────────────────────────────────────── */
+
+static const char *host_clause_of(const char *outcome)
+{
+    static const struct outcome_words table[] = {
+        {"pending", "has not started a server for it yet"},
+        {"opened", "started its server"},
+        {"failed", "could not start a server"},
+        {"timed_out", "started a server that was not ready in time"},
+        {"given_up", "was asked in vain, because nobody waited any more"},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (strcmp(table[i].outcome, outcome) == 0)
+            return table[i].clause;
+    }
+    return outcome;
+}
+
+/* " Host 3 (load 12 %) could not start a server and host 4 (load 30 %) started its server." */
+static void say_hosts(struct buf *out, const struct view_room_ticket *t)
+{
+    for (int i = 0; i < t->n_tries; i++)
+        say(out, "%s%s %" PRId64 " (load %.0f %%) %s", i == 0 ? " " : gap(i, t->n_tries),
+            i == 0 ? "Host" : "host", t->tries[i].host, (double)t->tries[i].load_percent,
+            host_clause_of(t->tries[i].outcome));
+    if (t->n_tries > 0)
+        say(out, ".");
+}
+
+/* A ticket that made no try has found a room that was there. */
+static void say_seated(struct buf *out, const struct view_room_ticket *t,
+                       const struct view_room *room)
+{
+    say(out, "%" PRId32 " %s given in %sroom %" PRId64, t->players,
+        t->players == 1 ? "seat was" : "seats were", t->n_tries > 0 ? "the new " : "", t->room);
+    if (room)
+        say(out, " (%s, version %s, %s, on host %s)", room->fleet, room->version, room->region_name,
+            room->host_name[0] ? room->host_name : "that is gone");
+    say(out, ".");
+}
+
+void why_room_sentence(const struct view_room_ticket *t, const struct view_room *room,
+                       struct buf *out)
+{
+    if (t->open) {
+        say(out, "Open: its answer is still to come.");
+    } else if (t->err == 0) {
+        say_seated(out, t, room);
+    } else {
+        say(out, "Failed: ");
+        if (t->why.len > 0)
+            buf_append(out, t->why.at, t->why.len);
+        else
+            say(out, "%s.", err_sentence(t->err));
+    }
+    say_hosts(out, t);
+}

@@ -8,3 +8,7 @@
  * it is known no more. */
 void why_sentence(const struct view_ticket *t, const struct view_server *server,
                   const struct core_config *config, struct buf *out);
+
+/* The same of a ticket for a room; room is the one it was given, NULL as above. */
+void why_room_sentence(const struct view_room_ticket *t, const struct view_room *room,
+                       struct buf *out);

@@ -242,8 +242,10 @@ static void every_shape_has_a_schema_with_all_its_keys(void **state)
     for (const struct shape *const *s = shapes; *s; s++) {
         const struct json *schema = member(schemas, (*s)->name);
         size_t n = 0;
-        for (const struct shape_row *row = (*s)->rows; row->name; row++, n++)
+        for (const struct shape_row *row = (*s)->rows; row->name; row++) {
             (void)member(member(schema, "properties"), row->name);
+            n += !row->may_be_absent;
+        }
         assert_int_equal(json_length(member(schema, "required")), n);
     }
     json_free(root);

@@ -1,5 +1,6 @@
 /* What is written for a view is what the schema says. */
 #include "api/resource.h"
+#include "api/resource_room.h"
 
 #include "base/err.h"
 #include "lib/unit.h"
@@ -40,7 +41,8 @@ static void check_items(const struct json *v, const struct shape_row *row)
         if (row->kind == SHAPE_ITEMS)
             check(item, row->shape);
         else
-            assert_int_equal(json_kind(item), JSON_KIND_TEXT);
+            assert_int_equal(json_kind(item),
+                             row->kind == SHAPE_INTS ? JSON_KIND_INT : JSON_KIND_TEXT);
         if (row->kind == SHAPE_WORDS)
             check_word(json_get_text(item), row->words);
     }
@@ -82,7 +84,12 @@ static void check_row(const struct json *v, const struct shape_row *row)
     case SHAPE_TEXTS:
     case SHAPE_WORDS:
     case SHAPE_ITEMS:
+    case SHAPE_INTS:
         check_items(v, row);
+        return;
+    case SHAPE_JSON:
+    case SHAPE_MAP:
+        assert_int_equal(json_kind(v), JSON_KIND_OBJECT);
         return;
     }
 }
@@ -114,6 +121,24 @@ static struct json *show(const struct shape *shape, const void *object)
     check(v, shape);
     buf_done(&b);
     return v;
+}
+
+static struct json *show_server(const struct view_server *v)
+{
+    struct server_answer answer = merge_registered(v);
+    return show(&server_shape, &answer);
+}
+
+static struct json *show_session(const struct view_session *v)
+{
+    struct session_answer answer = merge_match(v);
+    return show(&session_shape, &answer);
+}
+
+static struct json *show_ticket(const struct view_ticket *v)
+{
+    struct ticket_answer answer = merge_asked(v);
+    return show(&ticket_shape, &answer);
 }
 
 static struct str text(const struct json *object, const char *key)
@@ -151,9 +176,19 @@ static void regions(void **state)
 static void fleets(void **state)
 {
     (void)state;
-    struct json *j = show(&fleet_shape, &(struct view_fleet){.id = 4, .name = "default"});
+    struct fleet_answer v = {
+        .view = {.id = 4, .name = "default"}, .provider = "chat", .max_players = SHAPE_NO_INT32};
+    struct json *j = show(&fleet_shape, &v);
+    assert_true(is_null(j, "game") && is_null(j, "max_players"));
     assert_true(str_eq(text(j, "id"), STR("4")));
     assert_true(str_eq(text(j, "provider"), STR("chat")));
+    json_free(j);
+    v.provider = "agent";
+    v.game = "arena";
+    v.max_players = 8;
+    j = show(&fleet_shape, &v);
+    assert_true(str_eq(text(j, "game"), STR("arena")));
+    assert_int_equal(json_get_int(json_member(j, "max_players")), 8);
     json_free(j);
 }
 
@@ -162,7 +197,7 @@ static void servers(void **state)
     (void)state;
     struct view_server v = {
         .id = 7, .fleet = "f", .ip = "::1", .region_name = "EU", .registered_wall_ms = 1};
-    struct json *j = show(&server_shape, &v);
+    struct json *j = show_server(&v);
     assert_true(is_null(j, "passed_over") && is_null(j, "round_trip_us"));
     assert_true(is_null(j, "heard_at") && is_null(j, "connected_at"));
     assert_int_equal(json_length(json_member(j, "draining_by")), 0);
@@ -174,17 +209,17 @@ static void servers(void **state)
     for (int r = PASSED_OFFLINE; r < PASSED_REASONS; r++) {
         v.passed_over = (enum passed_over)r;
         v.score = r;
-        j = show(&server_shape, &v);
+        j = show_server(&v);
         assert_true(str_eq(text(j, "passed_over"), str_of(passed_over_name(v.passed_over))));
         json_free(j);
     }
-    j = show(&server_shape, &v);
+    j = show_server(&v);
     assert_int_equal(json_length(json_member(j, "draining_by")), 2);
     assert_true(str_eq(text(j, "heard_at"), STR("2023-11-14T22:13:20.123Z")));
     json_free(j);
     for (int s = 0; s < 4; s++) {
         v.status = (enum server_status)s;
-        json_free(show(&server_shape, &v));
+        json_free(show_server(&v));
     }
 }
 
@@ -200,11 +235,11 @@ static void sessions(void **state)
                              .end_reason = ""};
     for (int8_t s = 1; s <= 5; s++) { /* as core has them */
         v.state = session_state_name(s);
-        json_free(show(&session_shape, &v));
+        json_free(show_session(&v));
     }
     for (int8_t r = 0; strcmp(end_reason_name(r), "?") != 0; r++) {
         v.end_reason = end_reason_name(r);
-        struct json *j = show(&session_shape, &v);
+        struct json *j = show_session(&v);
         assert_int_equal(is_null(j, "end_reason"), r == 0);
         json_free(j);
     }
@@ -217,13 +252,13 @@ static void tickets(void **state)
         .id = 1, .fleet = "f", .chat_server = "c", .opened_wall_ms = 1, .regions = UINT64_MAX};
     for (int8_t s = 1; s <= 5; s++) {
         v.state = ticket_state_name(s);
-        struct json *j = show(&ticket_shape, &v);
+        struct json *j = show_ticket(&v);
         assert_true(is_null(j, "error") && is_null(j, "session") && is_null(j, "server"));
         assert_int_equal(json_length(json_member(j, "regions")), 2);
         json_free(j);
     }
     v.err = ERR_NO_SERVERS;
-    struct json *j = show(&ticket_shape, &v);
+    struct json *j = show_ticket(&v);
     assert_true(str_eq(text(json_member(j, "error"), "code"), STR("no_servers")));
     json_free(j);
 }
@@ -233,16 +268,16 @@ static void whys(void **state)
     (void)state;
     static const char *const outcomes[] = {"pending", "acknowledged", "refused", "timed_out",
                                            "dropped", "not_ready",    "given_up"};
-    struct why_answer v = {.ticket = {.id = 1,
-                                      .fleet = "f",
-                                      .chat_server = "c",
-                                      .state = "open",
-                                      .opened_wall_ms = 1,
-                                      .n_tries = 1,
-                                      .passed = {[PASSED_FULL] = 6}},
-                           .sentence = "So it is."};
+    struct view_ticket asked = {.id = 1,
+                                .fleet = "f",
+                                .chat_server = "c",
+                                .state = "open",
+                                .opened_wall_ms = 1,
+                                .n_tries = 1,
+                                .passed = {[PASSED_FULL] = 6}};
+    struct why_answer v = {.ticket = merge_asked(&asked), .sentence = "So it is."};
     for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
-        v.ticket.tries[0] = (struct view_try){.server = 3, .outcome = outcomes[i]};
+        v.ticket.view.tries[0] = (struct view_try){.server = 3, .outcome = outcomes[i]};
         struct json *j = show(&why_shape, &v);
         assert_int_equal(json_length(json_member(j, "tries")), 1);
         assert_int_equal(json_get_int(json_member(json_member(j, "passed_over"), "full")), 6);
@@ -341,12 +376,137 @@ static void statuses(void **state)
     json_free(j);
 }
 
+/* ── rooms ─────────────────────────────────────────────────────────────────────────────────── */
+
+static void hosts(void **state)
+{
+    (void)state;
+    struct view_host v = {.id = 3,
+                          .name = "host-1",
+                          .address = "203.0.113.7",
+                          .url = "http://203.0.113.7:9510",
+                          .region_name = "EU",
+                          .registered_wall_ms = 1};
+    struct json *j = show(&host_shape, &v);
+    assert_true(is_null(j, "passed_over") && is_null(j, "heard_at"));
+    assert_true(json_get_bool(json_member(j, "enabled")));
+    json_free(j);
+    for (int r = HOST_PASSED_SILENT; r < HOST_PASSED_REASONS; r++) {
+        v.passed_over = (enum host_passed_over)r;
+        json_free(show(&host_shape, &v));
+    }
+}
+
+static struct view_room some_room(void)
+{
+    return (struct view_room){.id = 34,
+                              .server = 12,
+                              .fleet = "arena",
+                              .version = "1.0",
+                              .host = 3,
+                              .host_name = "host-1",
+                              .address = "203.0.113.7",
+                              .region_name = "EU",
+                              .state = "open",
+                              .end_reason = "",
+                              .max_players = 8,
+                              .taken = 1,
+                              .ports = {38000, 38001},
+                              .n_ports = 2,
+                              .settings = STR("{\"map\":\"goodone\"}"),
+                              .created_wall_ms = 1,
+                              .opened_wall_ms = 2};
+}
+
+static void rooms(void **state)
+{
+    (void)state;
+    struct view_room v = some_room();
+    struct json *j = show(&room_shape, &v);
+    assert_int_equal(json_length(json_member(j, "ports")), 2);
+    assert_true(str_eq(text(json_member(j, "settings"), "map"), STR("goodone")));
+    json_free(j);
+    static const enum end_reason reasons[] = {END_TOO_LONG, END_BY_OPERATOR,   END_SPAWN_FAILED,
+                                              END_EXITED,   END_SPAWN_TIMEOUT, END_EMPTY,
+                                              END_GIVEN_UP, END_HOST_LOST,     END_HUNG};
+    v.state = "ended";
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        v.end_reason = end_reason_name((int8_t)reasons[i]);
+        json_free(show(&room_shape, &v));
+    }
+}
+
+static void rooms_with_seats(void **state)
+{
+    (void)state;
+    struct view_room_seat seat = {.id = 77,
+                                  .room = 34,
+                                  .fleet = "arena",
+                                  .account = "7",
+                                  .address = "",
+                                  .state = "taken",
+                                  .reserved_wall_ms = 1,
+                                  .sealed = STR("what nobody may see")};
+    struct room_answer v = {.room = some_room(), .seats = &seat, .n_seats = 1};
+    struct json *j = show(&room_whole_shape, &v);
+    assert_true(is_null(j, "exit"));
+    assert_null(json_member(json_item(json_member(j, "seats"), 0), "sealed"));
+    json_free(j);
+    v.room.state = "ended";
+    v.room.exit_signal = 11;
+    v.room.tail = STR("boom");
+    j = show(&room_whole_shape, &v);
+    const struct json *end = json_member(j, "exit");
+    assert_true(is_null(end, "code"));
+    assert_int_equal(json_get_int(json_member(end, "signal")), 11);
+    assert_true(str_eq(text(end, "tail"), STR("boom")));
+    json_free(j);
+}
+
+static void versions_deployments_bans(void **state)
+{
+    (void)state;
+    static const uint8_t digest[32] = {0xab, 0x01};
+    struct json *j =
+        show(&version_shape, &(struct view_version){.fleet = "arena", .name = "1.0", .reason = ""});
+    assert_true(is_null(j, "id") && is_null(j, "reason"));
+    json_free(j);
+    j = show(&deployment_shape, &(struct view_deployment){.id = 1,
+                                                          .fleet = "arena",
+                                                          .version = "1.0",
+                                                          .digest = digest,
+                                                          .created_wall_ms = 1,
+                                                          .who = "x"});
+    assert_int_equal(text(j, "digest").len, 64);
+    assert_true(str_eq((struct str){text(j, "digest").at, 6}, STR("ab0100")));
+    json_free(j);
+    j = show(&ban_shape, &(struct view_ban){.id = 1,
+                                            .account = "7",
+                                            .address = "",
+                                            .reason = "cheats",
+                                            .expires_wall_ms = 2,
+                                            .issued_wall_ms = 1,
+                                            .who = "x"});
+    assert_true(is_null(j, "address"));
+    json_free(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(regions),  cmocka_unit_test(fleets),  cmocka_unit_test(servers),
-        cmocka_unit_test(sessions), cmocka_unit_test(tickets), cmocka_unit_test(whys),
-        cmocka_unit_test(tokens),   cmocka_unit_test(audits),  cmocka_unit_test(statuses),
+        cmocka_unit_test(regions),
+        cmocka_unit_test(fleets),
+        cmocka_unit_test(servers),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(tickets),
+        cmocka_unit_test(whys),
+        cmocka_unit_test(tokens),
+        cmocka_unit_test(audits),
+        cmocka_unit_test(statuses),
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(rooms),
+        cmocka_unit_test(rooms_with_seats),
+        cmocka_unit_test(versions_deployments_bans),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
