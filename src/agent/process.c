@@ -552,6 +552,7 @@ const struct process_end *process_ended(const struct process *p)
 
 void process_inited(struct process *p)
 {
+    shim_await_hello(p);
     if (p->state != PROCESS_STARTING)
         return;
     p->state = PROCESS_RUNNING;

@@ -98,6 +98,8 @@ int64_t process_since_ms(const struct process *p); /* wall clock of its start */
 const struct process_spec *process_spec(const struct process *p);
 const char *
 process_endpoint(const struct process *p); /* the socket path to bind, new for each incarnation */
+
+/* It says that it can be played on. Its pid is known afterwards, so this is called first of all. */
 void process_inited(struct process *p);
 
 /* SIGTERM now, SIGKILL after grace_ms; grace_ms 0 = SIGKILL now. Through its pidfd. */

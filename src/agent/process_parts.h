@@ -130,6 +130,9 @@ void shim_replace(struct process *p);
 void shim_hear(struct process *p, const struct shim_message *m, int fds[SHIM_FDS_MAX],
                const char *tail);
 
+/* Returns when p->shim.pid is known, or after a moment. */
+void shim_await_hello(struct process *p);
+
 /* Is this (pid, start, boot) still the process that the pidfd stands for? */
 bool shim_state_proved(const struct processes *ps, const struct shim_state *state, int pidfd);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 enum {
     REPLACE_AGAIN_MS = 1000,
+    HELLO_MS = 50,
     FIRST_FD = 10, /* past those that a shim finds its own at */
 };
 
@@ -200,10 +202,11 @@ static const char *const steps[] = {
     [SHIM_STEP_EXEC] = "execute",
 };
 
-static void hear_over(struct process *p, const struct shim_message *m, const char *tail)
+/* Takes how it ended; the caller tells. False when that is known already. */
+static bool hear_over(struct process *p, const struct shim_message *m, const char *tail)
 {
     if (p->state == PROCESS_OVER)
-        return;
+        return false;
     p->shim = m->state;
     if (m->state.failed_step != SHIM_STEP_NONE)
         snprintf(p->why, sizeof(p->why), "cannot %s %.150s: %s",
@@ -211,7 +214,7 @@ static void hear_over(struct process *p, const struct shim_message *m, const cha
                  p->spec.binary, strerror(m->state.failed_errno));
     buf_clear(&p->tail);
     buf_append(&p->tail, tail, m->tail_len);
-    process_is_over(p);
+    return true;
 }
 
 /* A shim that stands for a process which is not the one it names is not believed: without a pidfd
@@ -252,6 +255,22 @@ void shim_hear(struct process *p, const struct shim_message *m, int fds[SHIM_FDS
         if (fds[i] >= 0)
             close(fds[i]);
     }
-    if (m->kind == SHIM_OVER)
-        hear_over(p, m, tail);
+    if (m->kind == SHIM_OVER && hear_over(p, m, tail))
+        process_is_over(p);
+}
+
+/* The game server has been quicker than the word of its shim. */
+void shim_await_hello(struct process *p)
+{
+    struct shim_message m;
+    int fds[SHIM_FDS_MAX];
+    char tail[SHIM_TAIL_MAX];
+    struct pollfd one = {.fd = p->link ? p->link->fd : -1, .events = POLLIN};
+    if (p->shim.pid != 0 || !p->link || poll(&one, 1, HELLO_MS) <= 0 ||
+        talk_receive(one.fd, &m, fds, tail, MSG_DONTWAIT) <= 0)
+        return;
+    if (m.kind == SHIM_OVER && hear_over(p, &m, tail))
+        process_is_over_later(p);
+    else
+        shim_hear(p, &m, fds, tail);
 }

@@ -121,8 +121,9 @@ static void tell(struct shim *s, enum shim_kind kind)
         m.fds |= fds[i] >= 0 ? 1U << i : 0;
     if (kind == SHIM_OVER)
         m.tail_len = (uint32_t)s->output.tail_len;
-    if (s->control >= 0 && talk_send(s->control, &m, fds, s->output.tail) < 0)
-        lose_agent(s);
+    /* Whoever is gone may have said something before, so the link is not dropped here. */
+    if (s->control >= 0)
+        (void)talk_send(s->control, &m, fds, s->output.tail);
 }
 
 /* The folder is the agent's alone; this is for whoever opened it to others. */
@@ -151,7 +152,7 @@ static bool hear(struct shim *s)
         s->state.state = m.state.state;
         s->state.kill_at_ms = m.state.kill_at_ms;
         write_record(s);
-    } else if (m.kind == SHIM_BYE && s->state.over) {
+    } else if (m.kind == SHIM_BYE && (s->state.over || !s->parent)) {
         _exit(0);
     }
     return true;

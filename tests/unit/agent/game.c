@@ -94,5 +94,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "stubborn") == 0)
         signal(SIGTERM, SIG_IGN);
     printf("ready\n");
+    while (strcmp(what, "wait") == 0)
+        pause();
     return echo();
 }
