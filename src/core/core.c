@@ -284,7 +284,7 @@ static void store_up(struct core *core)
     at = 0;
     struct room *room = NULL;
     while ((room = object_next(core, ROW_room, &at)))
-        room_seats_run(core, room);
+        room_seats_give_time(core, room);
     deadlines_run(core); /* they waited */
 }
 

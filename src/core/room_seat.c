@@ -305,8 +305,8 @@ void room_seats_stand(struct core *core, struct room *room)
     }
 }
 
-/* A player may have joined while nobody could tell us: what waits to be said comes first. */
-void room_seats_run(struct core *core, struct room *room)
+/* All reservations that may run out have at least that much time. */
+static void give_time(struct core *core, struct room *room, int64_t least_ms)
 {
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
@@ -315,8 +315,20 @@ void room_seats_run(struct core *core, struct room *room)
             continue;
         if (seat->row.deadline_core_ms)
             left_ms = seat->row.deadline_core_ms - core->now.core_ms;
-        set_deadline(core, seat, left_ms > QUEUED_MS ? left_ms : QUEUED_MS);
+        set_deadline(core, seat, left_ms > least_ms ? left_ms : least_ms);
     }
+}
+
+/* A player may have joined while nobody could tell us: what waits to be said comes first. */
+void room_seats_run(struct core *core, struct room *room)
+{
+    give_time(core, room, QUEUED_MS);
+}
+
+/* Until its host has been heard, or is silent, nobody knows. */
+void room_seats_give_time(struct core *core, struct room *room)
+{
+    give_time(core, room, core->config.timeouts.host_ms + QUEUED_MS);
 }
 
 /* ── loading ───────────────────────────────────────────────────────────────────────────────── */

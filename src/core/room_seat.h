@@ -64,12 +64,13 @@ void room_seats_kick(struct core *core, struct str account, struct str why);
 /* The player has this seat from now on, and no other in the fleet. */
 void room_seat_move_here(struct core *core, struct room_seat *seat);
 
-/* All seats of a room: the room is over; it opens; its host is away; its host is back; another room
- * is started in its place. */
+/* All seats of a room: the room is over; it opens; its host is away; its host is back; we could not
+ * store anything for a while; another room is started in its place. */
 void room_seats_release(struct core *core, struct room *room, struct str why);
 void room_seats_open(struct core *core, struct room *room);
 void room_seats_stand(struct core *core, struct room *room);
 void room_seats_run(struct core *core, struct room *room);
+void room_seats_give_time(struct core *core, struct room *room);
 void room_seats_hand_on(struct core *core, struct room *from, struct room *to);
 
 int room_seat_load_row(struct core *core, const struct row_room_seat *row);
