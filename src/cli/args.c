@@ -32,8 +32,7 @@ static bool parse_number(const char *text, int64_t *ret)
     return true;
 }
 
-/* "90", "90s", "5m", "2h", "30d" */
-static bool parse_seconds(const char *text, int64_t *ret)
+bool args_seconds(const char *text, int64_t *ret)
 {
     static const struct {
         char unit;
@@ -70,7 +69,7 @@ static bool take_number(const char *verb, const struct arg *arg, const char *val
 static bool take_seconds(const char *verb, const struct arg *arg, const char *value)
 {
     int64_t v;
-    if (!parse_seconds(value, &v))
+    if (!args_seconds(value, &v))
         return args_refuse(verb, "%s takes a time such as 90, 90s, 5m, 2h or 30d, not '%s'",
                            arg->name, value);
     if (v < arg->min || v > arg->max)

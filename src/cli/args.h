@@ -50,6 +50,9 @@ void args_print_wrapped(FILE *to, const char *text, int column);
 /* Prints "muster VERB: ..." and where to read more; always false, to be returned. */
 bool args_refuse(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* "90", "90s", "5m", "2h", "30d" as seconds. */
+bool args_seconds(const char *text, int64_t *ret);
+
 /* What --token is when it is not given: MUSTER_ENROL_TOKEN of the environment, or "". */
 const char *args_token(void);
 

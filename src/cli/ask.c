@@ -10,11 +10,12 @@
 
 static const int64_t NOT_GIVEN = INT64_MIN;
 
-/* What a verb looks after itself: reading page after page, and going on in a stream. */
+/* What a verb looks after itself: reading page after page, and going on in a stream or a log. */
 static bool is_verbs_own(const struct ask *a, const struct field *f)
 {
     bool pages = strcmp(f->name, "cursor") == 0 || strcmp(f->name, "limit") == 0;
-    return (a->operation->is_list && pages) || strcmp(f->name, "last_event_id") == 0;
+    bool stream = strcmp(f->name, "last_event_id") == 0 || strcmp(f->name, "follow") == 0;
+    return (a->operation->is_list && pages) || stream;
 }
 
 /* What is left of a name without that ending. */
@@ -31,10 +32,20 @@ static bool is_seconds(const struct field *f)
     return f->kind == FIELD_INT && named;
 }
 
+/* What players' clients have always called settings is a filter where rooms are looked for. */
+static bool is_filter(const struct operation *o, const struct field *f)
+{
+    return strcmp(o->name, "join") == 0 && strcmp(f->name, "settings") == 0;
+}
+
 /* "player_count" as "--player-count", "expires_in_s" as "--expires" */
-static void option_name(const struct field *f, char dst[ASK_NAME_MAX])
+static void option_name(const struct operation *o, const struct field *f, char dst[ASK_NAME_MAX])
 {
     size_t n = strlen(f->name);
+    if (is_filter(o, f)) {
+        (void)str_copy(dst, ASK_NAME_MAX, STR("--filter"));
+        return;
+    }
     if (is_seconds(f))
         n = without(f->name, without(f->name, n, "_s"), "_in");
     int len = snprintf(dst, ASK_NAME_MAX, "--%.*s", (int)n, f->name);
@@ -111,7 +122,7 @@ static struct arg row_of(struct ask *a, size_t i)
 {
     const struct field *f = &a->operation->fields[i];
     struct arg row = {.name = a->names[i], .kind = arg_kind_of(f), .help = f->help};
-    option_name(f, a->names[i]);
+    option_name(a->operation, f, a->names[i]);
     bool number = row.kind == ARG_NUMBER || row.kind == ARG_SECONDS;
     row.into = number ? (void *)&a->values[i].number : (void *)&a->values[i].text;
     row.min = f->kind == FIELD_ID ? 1 : f->min;

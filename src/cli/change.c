@@ -1,5 +1,5 @@
-/* `muster drain`, `undrain`, `end`: what changes servers and matches. Draining waits until the
- * server holds no match any more and shows what is left. */
+/* `muster drain`, `undrain`, `end`, `terminate`, `stdin`: what changes servers and matches.
+ * Draining waits until the server holds no match any more and shows what is left. */
 #include "base/clock.h"
 #include "cli/remote.h"
 #include "cli/screen.h"
@@ -235,12 +235,27 @@ static void say_ended(struct remote *r, const char *session)
     term_printf(&r->out, " (lobby %" PRId64 ")\n", json_get_int(json_member(v, "lobby")));
 }
 
+static void say_terminated(struct remote *r, const char *server)
+{
+    struct str status = json_get_text(json_member(r->answer.json, "status"));
+    term_printf(&r->out, "server %s is told to end; it is ", server);
+    term_put_styled(&r->out, &r->term, show_style(status), status);
+    term_put(&r->out, " now\n");
+}
+
+static void say_written(struct remote *r, const char *server)
+{
+    term_printf(&r->out, "server %s has been given the line\n", server);
+}
+
 static int change(int argc, char **argv, const char *operation, const char *word,
                   void (*say)(struct remote *r, const char *id))
 {
     struct remote r;
     struct ask ask;
     ask_init(&ask, operation, word);
+    if (ask_has(&ask, "line"))
+        ask_add_word(&ask, "line", "LINE");
     int code = remote_open(&r, argc, argv, &ask, NULL, remote_output_options, false);
     if (code != EXIT_DONE)
         return code;
@@ -261,4 +276,14 @@ int undrain_run(int argc, char **argv)
 int end_run(int argc, char **argv)
 {
     return change(argc, argv, "end_session", "SESSION", say_ended);
+}
+
+int terminate_run(int argc, char **argv)
+{
+    return change(argc, argv, "terminate_server", "SERVER", say_terminated);
+}
+
+int stdin_run(int argc, char **argv)
+{
+    return change(argc, argv, "server_stdin", "SERVER", say_written);
 }

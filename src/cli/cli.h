@@ -21,6 +21,7 @@ struct command {
     const struct arg *options;
     const struct arg *shared; /* more of them; NULL = none */
     const char *operation;    /* of the HTTP API: its arguments are options too; NULL = none */
+    bool remote;              /* it asks a Muster, but not by the arguments of one operation */
     const char *example;      /* lines of commands, each with its newline, without the indent */
 };
 
@@ -48,6 +49,13 @@ int why_run(int argc, char **argv);
 int drain_run(int argc, char **argv);
 int undrain_run(int argc, char **argv);
 int end_run(int argc, char **argv);
+int terminate_run(int argc, char **argv);
+int stdin_run(int argc, char **argv);
+int logs_run(int argc, char **argv);
+int room_create_run(int argc, char **argv);
+int room_join_run(int argc, char **argv);
+int player_run(int argc, char **argv);
+int ban_run(int argc, char **argv);
 int events_run(int argc, char **argv);
 int token_run(int argc, char **argv);
 int config_check_run(int argc, char **argv);
@@ -79,6 +87,10 @@ extern const struct arg config_keys_options[];
 extern const struct arg list_options[];
 extern const struct arg why_options[];
 extern const struct arg drain_options[];
+extern const struct arg logs_options[];
+extern const struct arg room_create_options[];
+extern const struct arg room_join_options[];
+extern const struct arg player_options[];
 extern const struct arg events_options[];
 extern const struct arg openapi_options[];
 extern const struct arg cert_dev_options[];

@@ -28,7 +28,8 @@ enum {
 struct client {
     CURL *handle;
     char url[URL_MAX];
-    char *token; /* NULL = none */
+    char *token;         /* NULL = none */
+    bool token_is_local; /* it is the data folder's */
     char hint[CLIENT_WHY_MAX];
     char error[CURL_ERROR_SIZE];
     int stop_fd;
@@ -132,6 +133,7 @@ static void take_folders_token(struct client *c, const char *data)
     snprintf(path, sizeof(path), "%s/admin.token", data ? data : "data");
     errno = 0;
     c->token = read_token(path);
+    c->token_is_local = c->token != NULL;
     if (!c->token)
         snprintf(c->hint, sizeof(c->hint),
                  "Give one with --token or MUSTER_TOKEN, or its data folder with --data DIR; "
@@ -182,14 +184,6 @@ static size_t on_data(char *at, size_t size, size_t n, void *user);
 static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, curl_off_t e);
 
 /* What is the same for every call. */
-static void show_token(struct client *c)
-{
-    if (!c->token)
-        return;
-    curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-    curl.easy_setopt(c->handle, CURLOPT_XOAUTH2_BEARER, c->token);
-}
-
 static void set_up(struct client *c, const struct client_settings *set)
 {
     curl.easy_setopt(c->handle, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -210,7 +204,10 @@ static void set_up(struct client *c, const struct client_settings *set)
         curl.easy_setopt(c->handle, CURLOPT_SSLKEY, set->tls_key);
         c->has_certificate = true;
     }
-    show_token(c);
+    if (c->token) {
+        curl.easy_setopt(c->handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        curl.easy_setopt(c->handle, CURLOPT_XOAUTH2_BEARER, c->token);
+    }
 }
 
 struct client *client_open(const struct client_settings *set, char why[CLIENT_WHY_MAX])
@@ -235,21 +232,6 @@ struct client *client_open(const struct client_settings *set, char why[CLIENT_WH
     return c;
 }
 
-static void forget_token(struct client *c)
-{
-    if (c->token)
-        explicit_bzero(c->token, strlen(c->token));
-    free(c->token);
-    c->token = NULL;
-}
-
-void client_use_token(struct client *c, const char *token)
-{
-    forget_token(c);
-    c->token = xstrdup(token);
-    show_token(c);
-}
-
 void client_on_wait(struct client *c, void (*call)(void *user), void *user)
 {
     c->on_wait = call;
@@ -262,7 +244,9 @@ void client_close(struct client *c)
         return;
     if (c->handle)
         curl.easy_cleanup(c->handle);
-    forget_token(c);
+    if (c->token)
+        explicit_bzero(c->token, strlen(c->token));
+    free(c->token);
     buf_done(&c->body);
     free(c);
 }
@@ -270,6 +254,11 @@ void client_close(struct client *c)
 const char *client_url(const struct client *c)
 {
     return c->url;
+}
+
+bool client_is_local_admin(const struct client *c)
+{
+    return c->token_is_local;
 }
 
 const char *client_token_hint(const struct client *c)

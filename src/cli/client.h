@@ -50,11 +50,11 @@ void client_close(struct client *c); /* NULL is fine */
 /* The URL calls go to, without a slash at its end. */
 const char *client_url(const struct client *c);
 
+/* True when it shows the data folder's token, which may do everything. */
+bool client_is_local_admin(const struct client *c);
+
 /* Where whoever asks now could get a token from, as a sentence; for a 401. */
 const char *client_token_hint(const struct client *c);
-
-/* From now on this access token is shown; it is copied. */
-void client_use_token(struct client *c, const char *token);
 
 /* Called at least once a second while an answer is waited for; NULL = nobody. */
 void client_on_wait(struct client *c, void (*call)(void *user), void *user);

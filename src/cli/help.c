@@ -59,7 +59,7 @@ static void print_options(FILE *to, const struct command *c)
         args_print_help(to, c->options);
     if (c->shared)
         args_print_help(to, c->shared);
-    if (c->operation) {
+    if (c->operation || c->remote) {
         fprintf(to, "\nWhich Muster is asked:\n");
         args_print_help(to, remote_options);
     }
@@ -101,7 +101,7 @@ void help_verb(FILE *to, const struct command *c)
     if (c->example)
         print_example(to, c->example);
     fprintf(to, "\nExit: 0 done, 1 refused, 2 wrong usage%s.\n",
-            c->operation ? ", 3 Muster cannot be reached" : "");
+            c->operation || c->remote ? ", 3 Muster cannot be reached" : "");
 }
 
 /* ── docs/cli.md ───────────────────────────────────────────────────────────────────────────── */

@@ -30,6 +30,8 @@ static const struct show_column server_columns[] = {
     {"SCORE", "score", SHOW_NUMBER, true},
     {"ROUND TRIP", "round_trip_us", SHOW_MS, true},
     {"DRAINING BY", "draining_by", SHOW_TEXT, true},
+    {"HOST", "host_name", SHOW_TEXT, true},
+    {"ROOM", "room", SHOW_NUMBER, true},
     {"REGISTERED", "registered_at", SHOW_AGO, true},
     {0},
 };
@@ -39,6 +41,7 @@ static const struct show_column session_columns[] = {
     {"TICKET", "ticket", SHOW_NUMBER, false},
     {"SERVER", "server", SHOW_NUMBER, false},
     {"FLEET", "fleet", SHOW_TEXT, false},
+    {"KIND", "kind", SHOW_TEXT, false},
     {"CHAT SERVER", "chat_server", SHOW_TEXT, false},
     {"LOBBY", "lobby", SHOW_NUMBER, false},
     {"STATE", "state", SHOW_STATE, false},
@@ -57,8 +60,10 @@ static const struct show_column session_columns[] = {
 static const struct show_column ticket_columns[] = {
     {"ID", "id", SHOW_NUMBER, false},
     {"FLEET", "fleet", SHOW_TEXT, false},
+    {"KIND", "kind", SHOW_TEXT, false},
     {"CHAT SERVER", "chat_server", SHOW_TEXT, false},
     {"LOBBY", "lobby", SHOW_NUMBER, false},
+    {"ACCOUNT", "account", SHOW_TEXT, false},
     {"REGIONS", "regions", SHOW_TEXT, false},
     {"STATE", "state", SHOW_STATE, false},
     {"SERVER", "server", SHOW_NUMBER, false},
@@ -87,6 +92,7 @@ static const struct show_column fleet_columns[] = {
     {"USED", "slots.used", SHOW_NUMBER, false},
     {"SLOTS", "slots.total", SHOW_NUMBER, false},
     {"SESSIONS", "sessions", SHOW_NUMBER, false},
+    {"ROOMS", "rooms", SHOW_NUMBER, false},
     {"READY REQUIRED", "ready_required", SHOW_TEXT, true},
     {0},
 };
@@ -135,6 +141,77 @@ static const struct show_column token_columns[] = {
     {0},
 };
 
+static const struct show_column host_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"NAME", "name", SHOW_TEXT, false},
+    {"REGION", "region", SHOW_TEXT, false},
+    {"ADDRESS", "address", SHOW_TEXT, false},
+    {"ROOMS", "rooms", SHOW_NUMBER, false},
+    {"SLOTS", "slots", SHOW_NUMBER, false},
+    {"LOAD", "load_percent", SHOW_PERCENT, false},
+    {"CPU", "cpu_percent", SHOW_PERCENT, false},
+    {"MEMORY", "memory_percent", SHOW_PERCENT, false},
+    {"PASSED OVER", "passed_over", SHOW_STATE, false},
+    {"HEARD", "heard_at", SHOW_AGO, false},
+    {"ENABLED", "enabled", SHOW_TEXT, true},
+    {"SERVERS", "servers", SHOW_NUMBER, true},
+    {"STRANGERS", "strangers", SHOW_NUMBER, true},
+    {"DEPLOYMENTS", "deployments", SHOW_NUMBER, true},
+    {"AGENT", "url", SHOW_TEXT, true},
+    {"REGISTERED", "registered_at", SHOW_AGO, true},
+    {0},
+};
+
+static const struct show_column room_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"VERSION", "version", SHOW_TEXT, false},
+    {"REGION", "region", SHOW_TEXT, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"PLAYERS", "taken", SHOW_NUMBER, false},
+    {"COMING", "reserved", SHOW_NUMBER, false},
+    {"MAX", "max_players", SHOW_NUMBER, false},
+    {"HOST", "host_name", SHOW_TEXT, false},
+    {"ADDRESS", "address", SHOW_TEXT, false},
+    {"PORTS", "ports", SHOW_TEXT, false},
+    {"OPENED", "opened_at", SHOW_AGO, false},
+    {"ENDED BY", "end_reason", SHOW_TEXT, false},
+    {"SERVER", "server", SHOW_NUMBER, true},
+    {"TICKET", "ticket", SHOW_NUMBER, true},
+    {"HOST AWAY", "host_away", SHOW_TEXT, true},
+    {"DEADLINE", "deadline_at", SHOW_AGO, true},
+    {"SETTINGS", "settings", SHOW_TEXT, true},
+    {0},
+};
+
+static const struct show_column seat_columns[] = {
+    {"ACCOUNT", "account", SHOW_TEXT, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"ROOM", "room", SHOW_NUMBER, false},
+    {"SEAT", "id", SHOW_NUMBER, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"FROM", "address", SHOW_TEXT, false},
+    {"RESERVED", "reserved_at", SHOW_AGO, false},
+    {"JOINED", "joined_at", SHOW_AGO, false},
+    {"TICKET", "ticket", SHOW_NUMBER, true},
+    {"TOGETHER", "multi", SHOW_NUMBER, true},
+    {"GIVEN BACK", "deadline_at", SHOW_AGO, true},
+    {"INFO", "info", SHOW_TEXT, true},
+    {0},
+};
+
+static const struct show_column ban_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"ACCOUNT", "account", SHOW_TEXT, false},
+    {"ADDRESS", "address", SHOW_TEXT, false},
+    {"EXPIRES", "expires_at", SHOW_AGO, false},
+    {"EXPIRED", "expired", SHOW_TEXT, false},
+    {"REASON", "reason", SHOW_TEXT, false},
+    {"ISSUED", "issued_at", SHOW_AGO, true},
+    {"WHO", "who", SHOW_TEXT, true},
+    {0},
+};
+
 static const struct list {
     const char *verb;
     const char *operation;
@@ -148,6 +225,10 @@ static const struct list {
     {"regions", "list_regions", region_columns, false},
     {"audit", "list_audit", audit_columns, true},
     {"token list", "list_tokens", token_columns, false},
+    {"hosts", "list_hosts", host_columns, false},
+    {"rooms", "list_rooms", room_columns, true},
+    {"players", "list_seats", seat_columns, false},
+    {"ban list", "list_bans", ban_columns, true},
 };
 
 static const struct list *find(const char *verb)

@@ -6,10 +6,11 @@
 #include "cli/when.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { WATCH_MS = 1000, STATUS_NO_TOKEN = 401, SPILL_BYTES = 256 * 1024 };
+enum { WATCH_MS = 1000, STATUS_NO_TOKEN = 401, SPILL_BYTES = 256 * 1024, BECOME_S = 3600 };
 
 static const char *const output_words[] = {"table", "wide", "json", NULL};
 
@@ -100,6 +101,17 @@ static bool parse(int argc, char **argv, struct ask *a, const struct arg *own,
     return args_parse_all(argc, argv, tables) && (!a || ask_check(a, argv[0]));
 }
 
+static struct client_settings settings_of(const struct remote *r, const char *token)
+{
+    return (struct client_settings){.url = set.url,
+                                    .token = token,
+                                    .data = set.data,
+                                    .tls_ca = set.tls_ca,
+                                    .tls_cert = set.tls_cert,
+                                    .tls_key = set.tls_key,
+                                    .stop_fd = r->stop_fd};
+}
+
 int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const struct arg *own,
                 const struct arg *shared, bool stoppable)
 {
@@ -110,13 +122,7 @@ int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const st
     term_look(&r->term, STDOUT_FILENO, set.no_color);
     if (stoppable || set.watch)
         r->stop_fd = stop_open();
-    const struct client_settings settings = {.url = set.url,
-                                             .token = set.token,
-                                             .data = set.data,
-                                             .tls_ca = set.tls_ca,
-                                             .tls_cert = set.tls_cert,
-                                             .tls_key = set.tls_key,
-                                             .stop_fd = r->stop_fd};
+    const struct client_settings settings = settings_of(r, set.token);
     r->client = client_open(&settings, why);
     if (!r->client) {
         (void)args_refuse(r->verb, "%s", why);
@@ -165,7 +171,7 @@ static int timeout_of(const struct ask *a)
     return CLIENT_TIMEOUT_S + (int)wait_s;
 }
 
-int remote_ask(struct remote *r, const struct ask *a)
+int remote_ask_by(struct remote *r, struct client *client, const struct ask *a, int timeout_s)
 {
     struct buf path = {0};
     struct buf body = {0};
@@ -174,12 +180,42 @@ int remote_ask(struct remote *r, const struct ask *a)
     buf_append(&path, "", 1);
     if (changes)
         ask_put_body(a, &body);
-    enum client_result result =
-        client_call(r->client, a->operation->method, (const char *)path.data,
-                    changes ? &body : NULL, timeout_of(a), &r->answer);
+    enum client_result result = client_call(client, a->operation->method, (const char *)path.data,
+                                            changes ? &body : NULL, timeout_s, &r->answer);
     buf_done(&path);
     buf_done(&body);
     return outcome(r, result);
+}
+
+int remote_ask(struct remote *r, const struct ask *a)
+{
+    return remote_ask_by(r, r->client, a, timeout_of(a));
+}
+
+static struct client *open_with(const struct remote *r, struct str token)
+{
+    char why[CLIENT_WHY_MAX];
+    char *copy = xstrdup(token.at);
+    const struct client_settings settings = settings_of(r, copy);
+    struct client *c = client_open(&settings, why);
+    if (!c)
+        (void)args_refuse(r->verb, "%s", why);
+    explicit_bzero(copy, strlen(copy));
+    free(copy);
+    return c;
+}
+
+int remote_become(struct remote *r, const char *account, const char *scopes, struct client **ret)
+{
+    struct ask issue;
+    ask_init(&issue, "issue_access_token", NULL);
+    ask_set(&issue, "account", account);
+    ask_set(&issue, "scopes", scopes);
+    ask_set_number(&issue, "expires_in_s", BECOME_S);
+    int code = remote_ask(r, &issue);
+    if (code == EXIT_DONE)
+        *ret = open_with(r, json_get_text(json_member(r->answer.json, "token")));
+    return code == EXIT_DONE && !*ret ? EXIT_REFUSED : code;
 }
 
 bool remote_flush(struct remote *r)

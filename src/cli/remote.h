@@ -42,6 +42,14 @@ void remote_close(struct remote *r);
 enum { EXIT_STOPPED = -1 };
 int remote_ask(struct remote *r, const struct ask *a);
 
+/* The same on another client, which may take longer to answer. */
+int remote_ask_by(struct remote *r, struct client *client, const struct ask *a, int timeout_s);
+
+/* Another client of the same Muster, with an access token that is made for this account and these
+ * scopes; we must be an administrator. The caller closes it. Returns an exit code, as remote_ask.
+ */
+int remote_become(struct remote *r, const char *account, const char *scopes, struct client **ret);
+
 /* Prints "muster VERB: " and the client's last sentence on standard error. */
 void remote_complain(const struct remote *r);
 

@@ -43,6 +43,10 @@ enum style show_style(struct str word)
         {"offline", STYLE_BAD},       {"lost", STYLE_BAD},       {"failed", STYLE_BAD},
         {"refused", STYLE_BAD},       {"timed_out", STYLE_BAD},  {"dropped", STYLE_BAD},
         {"not_ready", STYLE_BAD},     {"read_only", STYLE_BAD},  {"ended", STYLE_DIM},
+        {"taken", STYLE_GOOD},        {"running", STYLE_GOOD},   {"reserved", STYLE_WARN},
+        {"starting", STYLE_WARN},     {"ending", STYLE_WARN},    {"leaving", STYLE_WARN},
+        {"disabled", STYLE_WARN},     {"silent", STYLE_BAD},     {"failing", STYLE_BAD},
+        {"overloaded", STYLE_BAD},    {"gone", STYLE_DIM},
     };
     for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
         if (str_eq(word, str_of(styles[i].word)))
@@ -165,8 +169,23 @@ static void put_field(struct buf *out, const struct term *term, const struct jso
     term_put(out, "\n");
 }
 
-static void put_fields(struct buf *out, const struct term *term, const struct json *object,
-                       const char *prefix, size_t width, int64_t now_ms)
+static bool is_among(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* What stays the same from object to object within. */
+struct fields {
+    struct buf *out;
+    const struct term *term;
+    const char *const *without;
+    size_t width;
+    int64_t now_ms;
+};
+
+static void put_fields(const struct fields *f, const struct json *object, const char *prefix)
 {
     void *at = NULL;
     const char *key;
@@ -176,21 +195,35 @@ static void put_fields(struct buf *out, const struct term *term, const struct js
         bool within = kind_of(value) == JSON_KIND_OBJECT;
         snprintf(name, sizeof(name), "%s%s%s", prefix, key, within ? "." : "");
         if (within) {
-            put_fields(out, term, value, name, width, now_ms);
+            put_fields(f, value, name);
             continue;
         }
+        if (is_among(f->without, name))
+            continue;
         size_t n = term_width(str_of(name));
-        term_put_styled(out, term, STYLE_DIM, str_of(name));
-        term_printf(out, "%*s", (int)(n < width ? width - n : 0) + 2, "");
-        put_field(out, term, value, now_ms);
+        term_put_styled(f->out, f->term, STYLE_DIM, str_of(name));
+        term_printf(f->out, "%*s", (int)(n < f->width ? f->width - n : 0) + 2, "");
+        put_field(f->out, f->term, value, f->now_ms);
     }
+}
+
+void show_object_without(struct buf *out, const struct term *term, const struct json *object,
+                         const char *const *names, int64_t now_ms)
+{
+    size_t width = widest_name(object, 0);
+    const struct fields f = {.out = out,
+                             .term = term,
+                             .without = names,
+                             .width = width < PATH_MAX_BYTES ? width : PATH_MAX_BYTES,
+                             .now_ms = now_ms};
+    put_fields(&f, object, "");
 }
 
 void show_object(struct buf *out, const struct term *term, const struct json *object,
                  int64_t now_ms)
 {
-    size_t width = widest_name(object, 0);
-    put_fields(out, term, object, "", width < PATH_MAX_BYTES ? width : PATH_MAX_BYTES, now_ms);
+    static const char *const none[] = {NULL};
+    show_object_without(out, term, object, none, now_ms);
 }
 
 /* ── JSON ──────────────────────────────────────────────────────────────────────────────────── */

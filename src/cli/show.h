@@ -44,5 +44,9 @@ void show_row(struct table *t, const struct show_column *columns, bool wide,
 void show_object(struct buf *out, const struct term *term, const struct json *object,
                  int64_t now_ms);
 
+/* The same without the fields of these names ("exit.tail"), closed by NULL. */
+void show_object_without(struct buf *out, const struct term *term, const struct json *object,
+                         const char *const *names, int64_t now_ms);
+
 /* The value as JSON in one line, without its end. What could command a terminal is escaped. */
 void show_json(struct buf *out, const struct json *value);

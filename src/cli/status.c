@@ -6,6 +6,7 @@
 #include "cli/when.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { REFUSALS_SHOWN = 5, REFUSALS_WIDE = 20, DIGEST_SHOWN = 12 };
 
@@ -56,6 +57,49 @@ static void put_servers(struct buf *out, const struct term *term, const struct j
                 number(status, "slots.total"));
 }
 
+static int64_t sum(const struct json *object)
+{
+    int64_t n = 0;
+    void *at = NULL;
+    const char *key;
+    const struct json *value;
+    while (json_next(object, &at, &key, &value))
+        n += json_get_int(value);
+    return n;
+}
+
+static bool has_rooms(const struct json *status)
+{
+    const struct json *hosts = json_member(status, "hosts");
+    const struct json *rooms = json_member(status, "rooms");
+    return hosts && rooms && sum(hosts) + sum(rooms) > 0;
+}
+
+/* "3 open, 1 starting; 12 players, 2 coming; 1 of 2 hosts healthy, 1 silent" */
+static void put_rooms(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *rooms = json_member(status, "rooms");
+    const struct json *hosts = json_member(status, "hosts");
+    void *at = NULL;
+    const char *reason;
+    const struct json *n;
+    put_label(out, term, "rooms      ");
+    put_count(out, term, rooms, "open", ", ");
+    put_count(out, term, rooms, "starting", ", ");
+    put_count(out, term, rooms, "ending", "; ");
+    term_printf(out, "%" PRId64 " players, %" PRId64 " coming; %" PRId64 " of %" PRId64 " host%s ",
+                number(rooms, "taken"), number(rooms, "reserved"), number(hosts, "healthy"),
+                sum(hosts), sum(hosts) == 1 ? "" : "s");
+    term_put(out, "healthy");
+    while (json_next(hosts, &at, &reason, &n)) {
+        if (json_get_int(n) > 0 && strcmp(reason, "healthy") != 0) {
+            term_printf(out, ", %" PRId64 " ", json_get_int(n));
+            term_put_styled(out, term, STYLE_BAD, str_of(reason));
+        }
+    }
+    term_put(out, "\n");
+}
+
 static void put_requests(struct buf *out, const struct term *term, const struct json *status)
 {
     int64_t chat_servers = number(status, "chat_servers");
@@ -102,10 +146,11 @@ static bool has_servers(const struct json *region)
            0;
 }
 
-static void put_regions(struct buf *out, const struct term *term, const struct json *regions,
+static void put_regions(struct buf *out, const struct term *term, const struct json *status,
                         bool wide, int64_t now_ms)
 {
     struct table t;
+    const struct json *regions = json_member(status, "regions");
     const struct show_column *columns = list_columns("regions");
     table_init(&t);
     show_columns(&t, columns, wide);
@@ -114,10 +159,11 @@ static void put_regions(struct buf *out, const struct term *term, const struct j
         if (wide || has_servers(region))
             show_row(&t, columns, wide, region, now_ms);
     }
-    term_put(out, "\n");
+    if (table_rows(&t) > 0 || !has_rooms(status))
+        term_put(out, "\n");
     if (table_rows(&t) > 0)
         table_print(&t, term, out);
-    else
+    else if (!has_rooms(status))
         term_put(out, "No game server has registered yet.\n");
     table_done(&t);
 }
@@ -152,9 +198,11 @@ void status_put(struct buf *out, const struct term *term, const struct json *sta
 {
     put_process(out, term, status);
     put_servers(out, term, status);
+    if (has_rooms(status))
+        put_rooms(out, term, status);
     put_requests(out, term, status);
     put_allocations(out, term, status);
-    put_regions(out, term, json_member(status, "regions"), wide, now_ms);
+    put_regions(out, term, status, wide, now_ms);
     put_refusals(out, term, json_member(status, "refusals"), refusals, now_ms);
 }
 

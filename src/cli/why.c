@@ -40,13 +40,22 @@ static const struct show_column try_columns[] = {
     {0},
 };
 
-static void put_tries(struct remote *r, const struct json *tries)
+/* Of a request for a seat. */
+static const struct show_column host_try_columns[] = {
+    {"HOST", "host", SHOW_NUMBER, false},
+    {"OUTCOME", "outcome", SHOW_STATE, false},
+    {"ROOM", "room", SHOW_NUMBER, false},
+    {"LOAD", "load_percent", SHOW_PERCENT, false},
+    {0},
+};
+
+static void put_tries(struct remote *r, const struct show_column *columns, const struct json *tries)
 {
     struct table t;
     table_init(&t);
-    show_columns(&t, try_columns, false);
+    show_columns(&t, columns, false);
     for (size_t i = 0; i < json_length(tries); i++)
-        show_row(&t, try_columns, false, json_item(tries, i), clock_wall_ms());
+        show_row(&t, columns, false, json_item(tries, i), clock_wall_ms());
     if (table_rows(&t) > 0) {
         term_put(&r->out, "\n");
         table_print(&t, &r->term, &r->out);
@@ -83,8 +92,10 @@ static int draw(struct remote *r, void *user)
     }
     term_put_text(&r->out, json_get_text(json_member(r->answer.json, "sentence")));
     term_put(&r->out, "\n");
-    put_tries(r, json_member(r->answer.json, "tries"));
-    put_passed_over(r, json_member(r->answer.json, "passed_over"));
+    put_tries(r, try_columns, json_member(r->answer.json, "tries"));
+    put_tries(r, host_try_columns, json_member(r->answer.json, "hosts"));
+    if (!str_eq(json_get_text(show_at(r->answer.json, "ticket.kind")), STR("room")))
+        put_passed_over(r, json_member(r->answer.json, "passed_over"));
     return EXIT_DONE;
 }
 

@@ -44,11 +44,31 @@ VERBS = {
     "token issue": ["--account", "a", "--scopes", "muster_read"],
 }
 
-every_verb = pytest.mark.parametrize("verb", VERBS)
+# More of them, whose success is shown in test_cli_rooms.py.
+VERBS_OF_ROOMS = {
+    "rooms": [],
+    "room create": ["arena"],
+    "room join": ["arena"],
+    "room show": ["1"],
+    "hosts": [],
+    "host": ["1"],
+    "players": [],
+    "player": ["alice"],
+    "ban issue": ["alice", "--reason", "cheating", "--expires", "30d"],
+    "ban show": ["1"],
+    "ban list": [],
+    "ban update": ["1", "--expires", "30d"],
+    "ban lift": ["1"],
+    "logs": ["1"],
+    "stdin": ["1", "hello"],
+    "terminate": ["1"],
+}
+
+every_verb = pytest.mark.parametrize("verb", [*VERBS, *VERBS_OF_ROOMS])
 
 
 def arguments_of(verb):
-    return [*verb.split(), *VERBS[verb]]
+    return [*verb.split(), *{**VERBS, **VERBS_OF_ROOMS}[verb]]
 
 
 @pytest.fixture(autouse=True)
@@ -267,6 +287,7 @@ def test_json_is_what_the_api_answers(scene, cli):
         "ticket",
         "sentence",
         "tries",
+        "hosts",
         "passed_over",
     }
 
@@ -488,7 +509,7 @@ def test_tokens_are_alone_on_standard_output(cli):
 # --- how they end
 
 
-@every_verb
+@pytest.mark.parametrize("verb", VERBS)
 def test_success(verb, scene, cli, background):
     if verb == "events":
         following = background("events", "--limit", "1")

@@ -1,0 +1,235 @@
+"""The verbs for rooms, hosts, players and bans, against a host that starts nothing."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import snapshot
+from fake_host import FakeHost
+from muster_proc import binary, run
+from players import Player, fleets
+from terminal import Terminal
+
+arena = pytest.mark.muster(fleets=fleets(), default_region="EU")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch):
+    for name in ("MUSTER_URL", "MUSTER_TOKEN", "MUSTER_ENROL_TOKEN", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def where(world):
+    host, port = world.muster.http_address
+    return ["--url", f"http://{host}:{port}", "--data", str(world.muster.data)]
+
+
+@pytest.fixture
+def cli(world):
+    """Runs a verb against the test's Muster."""
+
+    def ask(*arguments, code=0, **options):
+        result = run(*arguments, *where(world), **options)
+        assert result.returncode == code, result.stdout + result.stderr
+        assert "\x1b" not in result.stdout, "colours in a pipe"
+        return result
+
+    return ask
+
+
+@pytest.fixture
+def host(world):
+    with FakeHost(world.muster) as fake:
+        yield fake
+
+
+# Beside what snapshots make alike: what the next heartbeat changes.
+SOMETHING_ELSE_EACH_TIME = [
+    (r"^(servers|load_percent) +[\d.]+$", r"\1  <n>"),
+    (r" \d+%( +\d+% +\d+%)", r" <load>\1"),
+    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "<date>"),
+]
+
+
+def sheet(cli, *commands):
+    """What a person would see who typed these, for a snapshot."""
+    text = ""
+    for command in commands:
+        result = cli(*command)
+        text += f"$ muster {' '.join(command)}\n{result.stdout}{result.stderr}\n"
+    for pattern, word in SOMETHING_ELSE_EACH_TIME:
+        text = re.sub(pattern, word, text, flags=re.MULTILINE)
+    return text
+
+
+# --- seats
+
+
+@arena
+def test_a_room_is_created_and_its_place_is_printed(host, cli):
+    made = cli("room", "create", "arena", "--settings", '{"map": "dust"}')
+    lines = dict(line.split(maxsplit=1) for line in made.stdout.splitlines())
+    assert lines["room"] == "1" and lines["host"] == "203.0.113.7" and lines["port"] == "40000"
+    assert len(lines["key"]) >= 32 and json.loads(lines["settings"]) == {"map": "dust"}
+    assert "given back" in made.stderr
+    server = host.spawned.get(timeout=10)
+    assert server.spawn["version"] == "1.0", "the newest that is enabled"
+    assert server.joined(lines["key"])["account"] == "cli"
+
+
+@arena
+def test_a_room_is_joined_by_filter_and_by_its_number(host, cli):
+    cli("room", "create", "arena", "--settings", '{"map": "dust"}')
+    fits = cli("room", "join", "arena", "--filter", '{"map": "dust"}', "--account", "anna", "-o",
+               "json")
+    assert json.loads(fits.stdout)["id"] == "1"
+    none = cli("room", "join", "arena/main", "--filter", '{"map": "aztec"}', "--auto-create",
+               "false", "--account", "ben", code=1)
+    assert none.stderr.startswith("muster room join: ")
+    entered = cli("room", "join", "1", "--account", "cleo", "-o", "json")
+    assert json.loads(entered.stdout)["id"] == "1"
+    seats = json.loads(cli("players", "-o", "json").stdout)
+    assert [s["account"] for s in seats] == ["cli", "anna", "cleo"]
+
+
+@arena
+def test_a_players_own_token_is_used_as_it_is(world, host, cli):
+    player = Player(world, "dora")
+    result = run("room", "create", "arena/main", "--version", "1.0", *where(world), "--token",
+                 player.token)
+    assert result.returncode == 0, result.stderr
+    assert [s["account"] for s in json.loads(cli("players", "-o", "json").stdout)] == ["dora"]
+
+
+@arena
+def test_waiting_is_shown_on_a_terminal(world):
+    """The host says nothing until the line was seen."""
+    with FakeHost(world.muster, script=lambda server: None) as host:
+        with Terminal("room", "create", "arena", "--watch", *where(world)) as terminal:
+            terminal.shows(r"room 1 is starting on host-1 in EU, \d+ s")
+            host.spawned.get(timeout=10).inited()
+            assert terminal.ends() == 0
+            assert "is starting" not in terminal.screen.text
+            assert re.search(r"key +\S{32}", terminal.screen.text)
+
+
+@arena
+def test_waiting_is_said_once_in_a_pipe(world):
+    with FakeHost(world.muster, script=lambda server: None) as host:
+        waiting = subprocess.Popen(
+            [binary(), "room", "create", "arena", "-w", *where(world)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert waiting.stderr.readline() == "room 1 is starting on host-1 in EU\n"
+        host.spawned.get(timeout=10).inited()
+        out, errors = waiting.communicate(timeout=20)
+        assert waiting.returncode == 0 and out.startswith("room ")
+        assert errors == "The seat is given back unless the key is used soon.\n"
+
+
+@arena
+def test_refusals_are_the_apis_sentence(world, cli):
+    nowhere = cli("room", "create", "arena", code=1)
+    assert "no healthy host" in nowhere.stderr.lower()
+    assert "no room 99" in cli("room", "show", "99", code=1).stderr
+    assert "no host 99" in cli("host", "99", code=1).stderr
+    assert "no fleet 'arean'" in cli("room", "create", "arean", code=1).stderr
+    assert "has no rooms" in cli("room", "create", "default", code=1).stderr
+    assert "no server 99" in cli("terminate", "99", code=1).stderr
+    assert "no server 99" in cli("logs", "99", code=1).stderr
+    assert cli("ban", "show", "99", code=1).stderr == "muster ban show: There is no such ban.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["room", "create"], "needs a FLEET"),
+        (["room", "create", "a/b/c"], "GAME/SERVER"),
+        (["room", "join", "12", "--region", "EU"], "region is for a room that is chosen"),
+        (["player"], "needs an ACCOUNT"),
+        (["ban", "issue", "--reason", "x", "--expires", "1d"], "needs a ACCOUNT"),
+        (["ban", "issue", "a", "--reason", "x"], "--expires is needed"),
+        (["stdin", "3"], "needs a LINE"),
+        (["logs"], "needs a SERVER"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_wrong_usage_says_what_is_right(arguments, sentence):
+    result = run(*arguments, "--url", "http://127.0.0.1:1", "--token", "t")
+    assert result.returncode == 2, result.stderr
+    assert sentence in result.stderr
+
+
+# --- looking
+
+
+@pytest.fixture
+def scene(world, host, cli):
+    """Two rooms, one of them over, a player in the other and one on his way."""
+    cli("room", "create", "arena", "--account", "anna", "--settings", '{"map": "dust"}')
+    first = host.spawned.get(timeout=10)
+    key = json.loads(cli("room", "join", "1", "--account", "ben", "-o", "json").stdout)["key"]
+    first.joined(key)
+    cli("room", "create", "arena", "--account", "cleo")
+    second = host.spawned.get(timeout=10)
+    host.servers.pop(second.id)
+    second.say("exited", exit_code=3, peak_memory=4096, run_ms=1500,
+               tail="loading\nout of \x1b[31mbullets\n")
+    return host
+
+
+@arena
+def test_what_lists_and_objects_look_like(scene, cli):
+    snapshot.check("rooms", sheet(
+        cli, ["rooms"], ["rooms", "--state", "open", "-o", "wide"], ["room", "show", "1"],
+        ["hosts"], ["host", "1"], ["players"], ["player", "ben"], ["player", "nobody"],
+        ["sessions"], ["tickets"], ["why", "1"], ["fleets"]))
+
+
+@arena
+def test_server_says_how_it_ended(scene, cli):
+    room = json.loads(cli("room", "show", "2", "-o", "json").stdout)
+    shown = cli("server", room["server"]).stdout
+    assert re.search(r"^exit\.code +3$", shown, re.MULTILINE)
+    assert shown.endswith("The last lines of its output\nloading\nout of ?[31mbullets\n")
+
+
+@arena
+def test_status_counts_rooms(scene, cli):
+    assert (
+        "rooms      1 open, 0 starting, 0 ending; 1 players, 1 coming; 1 of 1 host healthy\n"
+        in cli("status").stdout
+    )
+
+
+@arena
+def test_json_is_what_the_api_answers(scene, cli):
+    both = json.loads(cli("player", "ben", "-o", "json").stdout)
+    assert [s["room"] for s in both["seats"]] == ["1"] and both["bans"] == []
+
+
+# --- bans
+
+
+@arena
+def test_life_of_a_ban(scene, cli):
+    snapshot.check("bans", sheet(
+        cli, ["ban", "issue", "ben", "--reason", "cheating", "--expires", "30d"], ["ban", "list"],
+        ["ban", "update", "1", "--reason", "really cheating", "--expires", "2099-12-31 23:59:59"],
+        ["ban", "show", "1"], ["player", "ben"]))
+    assert scene.kicked.get(timeout=10)[1]["key"], "he was playing"
+    refused = cli("room", "join", "arena", "--account", "ben", code=1)
+    assert "really cheating" in refused.stderr
+    assert cli("ban", "lift", "1").stdout == "ban 1 is lifted\n"
+    cli("room", "join", "arena", "--account", "ben")
+
+
+# --- servers
+
+
+@arena
+def test_a_server_is_ended(scene, cli):
+    room = json.loads(cli("room", "show", "1", "-o", "json").stdout)
+    told = cli("terminate", room["server"])
+    assert told.stdout.startswith(f"server {room['server']} is told to end")
+    assert scene.terminated.get(timeout=10)[0] == room["server"]
