@@ -43,7 +43,7 @@ enum {
     RECONNECT_MAX_MS = 1000,
     QUEUED = 64,           /* messages libzmq holds either way; the rest waits in our list */
     MESSAGES_A_POLL = 256, /* so that the agent cannot starve the game's loop */
-    DEPTH_MAX = 32,        /* of JSON */
+    DEPTH_MAX = 64,        /* of JSON; the player API takes 32, and an answer wraps what it took */
     NAME_MAX_BYTES = 64,   /* of a member we look for */
     ID_MAX = 64,           /* of the JSON text of the agent's ids */
     REPLY_MAX = 512,

@@ -141,10 +141,10 @@ static void test_only_json_is_json(void **state)
 static void test_depth_is_bounded(void **state)
 {
     struct fake *f = *state;
-    char deep[128] = "{\"a\":";
-    for (int i = 0; i < 31; i++)
+    char deep[160] = "{\"a\":";
+    for (int i = 0; i < 63; i++)
         strcat(deep, "[");
-    for (int i = 0; i < 31; i++)
+    for (int i = 0; i < 63; i++)
         strcat(deep, "]");
     strcat(deep, "}");
     assert_int_equal(muster_room_update_settings(f->room, deep, NULL, NULL), 0);
