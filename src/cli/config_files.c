@@ -1,5 +1,6 @@
 #include "cli/config_files.h"
 
+#include "api/geo.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "net/tls.h"
@@ -121,15 +122,16 @@ static void check_tls(const struct config *config, const char *port, const struc
 
 static void check_geo(const struct config *config, struct config_mistakes *mistakes)
 {
-    FILE *f = config->geo_file[0] ? fopen(config->geo_file, "re") : NULL;
-    if (!f && config->geo_file[0]) {
-        int error = errno;
+    char reason[GEO_WHY_MAX];
+    if (!config->geo_file[0])
+        return;
+    struct geo *geo = geo_open(config->geo_file, reason);
+    if (!geo) {
         char *why = next_mistake(mistakes);
         begin(config, config->geo_line, why);
-        add(why, "geo, file: %s: %s", config->geo_file, strerror(error));
+        add(why, "geo, file: %s: %s", config->geo_file, reason);
     }
-    if (f)
-        fclose(f);
+    geo_close(geo);
 }
 
 void config_check_files(const struct config *config, struct config_mistakes *mistakes)

@@ -328,7 +328,8 @@ def test_a_database_of_places_must_be_there(tmp_path):
     checked = in_folder(tmp_path, "config", "check", "m.yaml")
     assert checked.returncode == 1
     assert checked.stderr == (
-        "muster config check: m.yaml: line 3: geo, file: places.mmdb: No such file or directory\n"
+        "muster config check: m.yaml: line 3: geo, file: places.mmdb: "
+        "Error opening the specified MaxMind DB file\n"
     )
 
 
