@@ -614,7 +614,7 @@ def test_head_is_a_get_without_a_body(world):
 @pytest.mark.parametrize("path, query, argument, why", [
     ("/v1/servers", {"limt": 3}, "limt", "There is no argument 'limt'. Did you mean 'limit'?"),
     ("/v1/servers", {"status": "ful"}, "status",
-     "status is available, full, draining or offline, not 'ful'."),
+     "status is available, full, draining, offline, starting, running, ending or gone, not 'ful'."),
     ("/v1/servers", {"region": "EUX"}, "region", "There is no region 'EUX'. Did you mean 'EU'?"),
     ("/v1/servers", {"fleet": "x"}, "fleet", "There is no fleet 'x'."),
     ("/v1/servers/x", {}, "id", "id is a decimal number from 1 on, not 'x'."),

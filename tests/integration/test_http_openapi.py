@@ -2,16 +2,20 @@
 the description allows and much that it does not, and finds no status and no shape that is not in it."""
 
 import copy
+import io
 import json
 import re
+import tarfile
 from pathlib import Path
 
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from fake_host import FakeHost
 from http_api import Answer, Api, admin_token
 from muster_proc import REPO, run
+from players import Player, fleets
 from world import World
 
 METHODS = {"get", "post", "put", "delete"}
@@ -20,7 +24,7 @@ METHODS = {"get", "post", "put", "delete"}
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory):
     """A Muster with something of everything."""
-    world = World(tmp_path_factory.mktemp("described")).start()
+    world = World(tmp_path_factory.mktemp("described"), fleets=fleets(), default_region="EU").start()
     server, asker = world.server(capacity=3), world.chat()
     world.server(region=0)
     for lobby in (1, 2):
@@ -30,8 +34,27 @@ def busy(tmp_path_factory):
     for role in ("server", "chat"):
         world.api.post("/v1/tokens", role=role, fleet="default")
     world.api.post(f"/v1/servers/{server.server_id}/drain")
-    yield world
+    with FakeHost(world.muster) as host:
+        room = Player(world, "ann").create()
+        world.spawned = next(s.id for s in host.servers.values() if s.room == room["id"])
+        host.logs[world.spawned] = ["ready"]
+        world.room = room["id"]
+        world.api.post("/ban/issue", account="bob", expires="2999-01-01 00:00:00", reason="cheats")
+        world.deployment = upload(world)
+        yield world
     world.stop()
+
+
+def upload(world):
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        file = tarfile.TarInfo("bin/arena")
+        file.size, file.mode = 3, 0o755
+        tar.addfile(file, io.BytesIO(b"#!\n"))
+    answer = world.api.ask("POST", "/v1/deployments", {"fleet": "arena", "version": "1.0"},
+                           body=archive.getvalue(), content_type="application/gzip")
+    assert answer.status == 200, answer
+    return answer.json
 
 
 @pytest.fixture(scope="module")
@@ -160,13 +183,30 @@ def valid_values(schema):
         return st.sampled_from(schema["enum"])
     if schema["type"] == "integer":
         return st.integers(schema["minimum"], schema["maximum"])
+    if schema["type"] == "boolean":
+        return st.booleans()
+    if schema["type"] == "object":
+        return st.sampled_from([{}, {"map": "dust"}, {"EU": 31}, {"level": {"@func": ">", "@value": 5}}])
     if schema["type"] == "array":
         items = schema["items"]
+        if items["type"] == "object":
+            return st.sampled_from([[], [{"token": "rubbish", "ip": "1.2.3.4"}], [{"ip": 7}]])
         words = st.sampled_from(items["enum"]) if "enum" in items else st.sampled_from(["EU", "USE"])
         return st.lists(words, min_size=schema["minItems"], max_size=3)
     if "pattern" in schema:
         return st.integers(1, 6).map(str)
     return st.sampled_from(["default", "EU", "chat-1", "1", "ticket,load"])
+
+
+def schema_of(parameter):
+    """Objects in a query are JSON."""
+    return parameter.get("schema") or parameter["content"]["application/json"]["schema"]
+
+
+def in_query(value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return json.dumps(value) if isinstance(value, (list, dict, bool)) else value
 
 
 ODD = st.one_of(
@@ -194,12 +234,12 @@ def requests(draw, document):
         if name == "wait":
             query[name] = draw(st.sampled_from([0, "x", 61]))
         elif parameter["in"] == "path":
-            value = draw(valid_values(parameter["schema"]) if right
+            value = draw(valid_values(schema_of(parameter)) if right
                          else st.text("abc019 .-_~%ä", min_size=1, max_size=70))
             where = where.replace("{%s}" % name, str(value))
         elif parameter["in"] == "query" and draw(st.booleans()):
-            value = draw(valid_values(parameter["schema"]) if right else ODD)
-            query[name] = ",".join(value) if isinstance(value, list) else value
+            value = draw(valid_values(schema_of(parameter)) if right else ODD)
+            query[name] = in_query(value)
     content = operation.get("requestBody", {}).get("content", {})
     for name, schema in content.get("application/json", {}).get("schema", {}).get(
             "properties", {}).items():
@@ -249,13 +289,19 @@ def test_nothing_is_answered_that_is_not_described(busy, document, data):
     check_answer(document, operation, answer)
 
 
+THINGS = {"get_room": lambda world: world.room, "server_logs": lambda world: world.spawned,
+          "get_deployment": lambda world: world.deployment["id"]}
+
+
 def test_right_requests_are_granted(busy, document):
     """So that the run above is known to have looked at answers, and not at refusals alone."""
     for path, method, operation in operations(document):
         if method != "get" or operation["operationId"] == "stream_events":
             continue
-        where = path.replace("{name}", "EU").replace("{fleet}", "default").replace("{id}", "1")
-        answer = busy.api.ask("GET", where)
+        values = {"name": "EU", "fleet": "default", "game": "arena", "server": "main",
+                  "version": "1.0", "account": "bob", "digest": busy.deployment["digest"],
+                  "id": THINGS.get(operation["operationId"], lambda world: "1")(busy)}
+        answer = busy.api.ask("GET", re.sub(r"{(\w+)}", lambda found: values[found[1]], path))
         assert answer.status == 200, (path, answer)
         check_answer(document, operation, answer)
 

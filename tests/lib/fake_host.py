@@ -9,6 +9,7 @@ import queue
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 from http_api import admin_token
 
@@ -88,6 +89,10 @@ class FakeHost:
         self.spawned = queue.Queue()  # every Server, as it was asked for
         self.kicked = queue.Queue()
         self.terminated = queue.Queue()
+        self.written = queue.Queue()  # (server, line) of its input
+        self.logs = {}  # server -> lines
+        self.following = queue.Queue()  # lines for who follows; None ends it
+        self.authorized = []  # what the control plane showed
         self.beats = itertools.count(1)
         self.mistakes = []
         self.work = queue.Queue()
@@ -166,7 +171,35 @@ class FakeHost:
                 gone.state = "ending"
         elif verb == "kick":
             self.kicked.put((number, body))
+        elif verb == "stdin":
+            if number not in self.servers:
+                return 404, {"error": {"code": "not_found", "message": "No such server runs here."}}
+            self.written.put((number, body["line"]))
+            return 200, {}
         return 202, {}
+
+    def show_logs(self, handler, number, query):
+        """GET /servers/{id}/logs: what the test has put into `logs`; a follower gets line after line
+        until None."""
+        if number not in self.logs:
+            raw = json.dumps({"error": {"code": "not_found", "message": "It was never here."}}).encode()
+            handler.answer(404, raw)
+            return
+        lines = list(self.logs[number])[-int(query["lines"][0]):]
+        raw = "".join(line + "\n" for line in lines).encode()
+        if "follow" not in query:
+            handler.answer(200, raw, "text/plain; charset=utf-8")
+            return
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/plain; charset=utf-8")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        while raw is not None:
+            if raw:
+                handler.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
+            line = self.following.get(timeout=DEADLINE_S)
+            raw = None if line is None else (line + "\n").encode()
+        handler.wfile.write(b"0\r\n\r\n")
 
     def do_work(self):
         while (server := self.work.get()) is not None:
@@ -184,15 +217,25 @@ class FakeHost:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
-                status, answer = agent.hear(self.path, body)
-                raw = json.dumps(answer).encode()
+            def answer(self, status, raw, kind="application/json"):
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(raw)))
                 self.end_headers()
                 self.wfile.write(raw)
+
+            def do_GET(self):
+                agent.authorized.append(self.headers["Authorization"])
+                url = urlsplit(self.path)
+                _, kind, number, verb = url.path.split("/")
+                assert (kind, verb) == ("servers", "logs"), self.path
+                agent.show_logs(self, number, parse_qs(url.query))
+
+            def do_POST(self):
+                agent.authorized.append(self.headers["Authorization"])
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+                status, answer = agent.hear(self.path, body)
+                self.answer(status, json.dumps(answer).encode())
 
             def log_message(self, *_):
                 pass
