@@ -1,5 +1,7 @@
 /* The invariants of docs/ARCHITECTURE.md that can be seen in one core. The simulator looks after
  * every step; nothing here is used to decide anything. */
+#include "core/check.h"
+
 #include "core/state.h"
 
 #include <inttypes.h>
@@ -7,10 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *broken(struct core *core, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static const char *broken(struct core *core, const char *format, ...)
+const char *broken(struct core *core, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -19,8 +18,7 @@ static const char *broken(struct core *core, const char *format, ...)
     return core->check_text;
 }
 
-/* Deadlines are run by ticks: one that is due may wait for the next tick, or for the store. */
-static bool has_deadline(const struct core *core, const struct deadline *d)
+bool has_deadline(const struct core *core, const struct deadline *d)
 {
     if (!deadline_is_set(d))
         return false;
@@ -174,17 +172,6 @@ static const char *check_version(struct core *core, struct version *v)
     return NULL;
 }
 
-#define CHECK_ALL(next_, type_, check_)                                                            \
-    do {                                                                                           \
-        size_t at = 0;                                                                             \
-        struct type_ *object_ = NULL;                                                              \
-        while ((object_ = (next_))) {                                                              \
-            const char *why_ = check_(core, object_);                                              \
-            if (why_)                                                                              \
-                return why_;                                                                       \
-        }                                                                                          \
-    } while (0)
-
 const char *core_check(struct core *core)
 {
     CHECK_ALL(object_next(core, ROW_session, &at), session, check_session);
@@ -198,5 +185,5 @@ const char *core_check(struct core *core)
     if (core->rolls[ROW_ban].n > 0)
         CHECK_ALL(map_next(&core->seats, &at), seat, check_chat_ban);
     CHECK_ALL(object_next(core, ROW_version, &at), version, check_version);
-    return NULL;
+    return check_rooms(core);
 }

@@ -1,6 +1,7 @@
 /* Seats in rooms, and the keys that open them. */
 #include "core/room_seat.h"
 
+#include "base/plant.h"
 #include "core/state.h"
 
 #include <inttypes.h>
@@ -94,7 +95,7 @@ static void count(struct room_seat *seat, int sign)
 {
     if (seat->row.state == ROOM_SEAT_TAKEN)
         seat->room->taken += sign;
-    else
+    else if (!PLANTED(seat_counted_late))
         seat->room->reserved += sign;
 }
 
@@ -127,7 +128,7 @@ static struct effect *seat_note(struct core *core, const struct room_seat *seat,
 /* Runs, or stands still when the room's host is away. */
 static void set_deadline(struct core *core, struct room_seat *seat, int64_t left_ms)
 {
-    bool away = host_is_away(seat->room->host);
+    bool away = host_is_away(seat->room->host) && !PLANTED(reservation_hurried);
     seat->row.left_ms = away ? left_ms : 0;
     seat->row.deadline_core_ms = away ? 0 : core->now.core_ms + left_ms;
     if (away)
@@ -184,7 +185,7 @@ void room_seat_again(struct core *core, struct room_seat *seat, const struct roo
     reserve(core, seat);
 }
 
-static void unlink_seat(struct core *core, struct room_seat *seat)
+void room_seat_unlink(struct core *core, struct room_seat *seat)
 {
     deadline_clear(core, &seat->deadline);
     count(seat, -1);
@@ -198,7 +199,7 @@ void room_seat_leave(struct core *core, struct room_seat *seat, struct str why)
 {
     struct room *room = seat->room;
     seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
-    unlink_seat(core, seat);
+    room_seat_unlink(core, seat);
     room_seats_changed(core, room);
 }
 
@@ -253,7 +254,7 @@ void room_seats_release(struct core *core, struct room *room, struct str why)
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
         seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
-        unlink_seat(core, seat);
+        room_seat_unlink(core, seat);
     }
 }
 
@@ -341,6 +342,8 @@ int room_seat_load_row(struct core *core, const struct row_room_seat *row)
         return ERR_FORMAT;
     if (room->row.state != ROOM_STARTING && room_seat_of(core, row->fleet, str_of(row->account)))
         return ERR_FORMAT; /* I3 */
+    if (PLANTED(reservation_lost) && row->state == ROOM_SEAT_RESERVED)
+        return 0;
     enter(core, row, room)->object.stored = true;
     return 0;
 }

@@ -73,6 +73,7 @@ void room_seats_run(struct core *core, struct room *room);
 void room_seats_give_time(struct core *core, struct room *room);
 void room_seats_hand_on(struct core *core, struct room *from, struct room *to);
 
+void room_seat_unlink(struct core *core, struct room_seat *seat); /* and deletes it */
 int room_seat_load_row(struct core *core, const struct row_room_seat *row);
 void room_seat_loaded(struct core *core, struct room_seat *seat);
 void room_seat_deadline(struct core *core, struct room_seat *seat);
