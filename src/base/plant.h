@@ -17,6 +17,11 @@ enum plant {
     PLANT_key_ignored,         /* a repeated request of an operator is done again */
     PLANT_revoked_accepted,    /* a revoked token still lets somebody in */
     PLANT_shown_before_stored, /* readers of changes see a batch when its commit begins */
+    PLANT_seat_counted_late,   /* a seat in a room counts when its player has joined */
+    PLANT_reservation_lost,    /* reservations in rooms do not survive a restart */
+    PLANT_reservation_hurried, /* a reservation runs on while its host is away */
+    PLANT_key_taken_twice,     /* the key of a seat lets in whoever comes with it */
+    PLANT_banned_admitted,     /* a ban keeps nobody out of rooms */
 };
 
 #ifndef MUSTER_PLANT
