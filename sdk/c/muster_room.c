@@ -56,7 +56,10 @@ enum rpc_error {
     RPC_INVALID_PARAMS = -32602,
 };
 
-enum kind { CALL_READY, CALL_JOINED, CALL_OTHER };
+/* The agent can take no more calls just now, since it cannot reach the control plane. */
+enum { AGENT_BUSY = 503 };
+
+enum kind { CALL_READY, CALL_JOINED, CALL_LEFT, CALL_OTHER };
 
 struct call {
     TAILQ_ENTRY(call) link;
@@ -627,7 +630,7 @@ int muster_room_left(struct muster_room *room, const char *key, muster_room_repl
 {
     begin_call(room, "left");
     put_member(room, "key", key);
-    return end_call(room, CALL_OTHER, reply, user);
+    return end_call(room, CALL_LEFT, reply, user);
 }
 
 int muster_room_update_settings(struct muster_room *room, const char *settings,
@@ -742,12 +745,17 @@ static struct call *find_call(struct muster_room *room, struct piece id)
             if (!is_word(id, number))
                 continue;
             TAILQ_REMOVE(lists[i], call, link);
-            room->n_calls--;
-            room->call_bytes -= call->len;
             return call;
         }
     }
     return NULL;
+}
+
+/* It is said again when there is no answer by then. */
+static void keep_sent(struct muster_room *room, struct call *call)
+{
+    call->due_ms = now_ms() + room->repeat_ms;
+    TAILQ_INSERT_TAIL(&room->sent, call, link);
 }
 
 static void take_answer(struct muster_room *room, struct piece whole, struct piece id)
@@ -774,6 +782,12 @@ static void take_answer(struct muster_room *room, struct piece whole, struct pie
         answer.code = MUSTER_ROOM_MALFORMED;
         answer.text = "the agent's answer is malformed";
     }
+    if (answer.code == AGENT_BUSY && (call->kind == CALL_READY || call->kind == CALL_LEFT)) {
+        keep_sent(room, call); /* nobody else would say it again, and a seat would be lost */
+        return;
+    }
+    room->n_calls--;
+    room->call_bytes -= call->len;
     if (call->kind == CALL_READY && answer.code)
         room->refused = true;
     if (call->reply)
@@ -904,8 +918,7 @@ static int send_calls(struct muster_room *room)
             break;
         }
         TAILQ_REMOVE(&room->unsent, call, link);
-        TAILQ_INSERT_TAIL(&room->sent, call, link);
-        call->due_ms = now + room->repeat_ms;
+        keep_sent(room, call);
         sent++;
     }
     return sent;

@@ -22,9 +22,8 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 import zmq
 
-MAX_MESSAGE = 64 * 1024
-MAX_CALLS, MAX_CALL_BYTES = 1024, 1024 * 1024  # waiting for an answer, and all together
-MALFORMED = -1  # code of an answer that could not be understood
+MAX_MESSAGE, MAX_CALLS, MAX_CALL_BYTES = 64 * 1024, 1024, 1024 * 1024  # calls: that wait, together
+MALFORMED, BUSY = -1, 503  # codes: an answer was not understood; the agent can take no more calls
 QUEUED = 64  # messages libzmq holds either way; the rest waits here
 MESSAGES_A_POLL = 256  # so that the agent cannot starve the game's loop
 
@@ -210,15 +209,13 @@ class Room:
         message = _loads(raw)
         if isinstance(message, dict) and "method" not in message:
             return self._take_answer(message)
-        code = -32700 if message is None else -32600
-        answer: dict[str, Any] = {"error": {"code": code, "message": "not a JSON object"}}
-        call_id = None
-        if isinstance(message, dict):
-            answer, call_id = self._take_call(message), message.get("id")
-            if "id" not in message:  # a notification
-                return
-        known = type(call_id) in (int, float, str) and len(str(call_id)) <= 64
-        self._send(json.dumps({"jsonrpc": "2.0", "id": call_id if known else None, **answer}).encode())
+        bad = {"code": -32700 if message is None else -32600, "message": "not a JSON object"}
+        answer = self._take_call(message) if isinstance(message, dict) else {"error": bad}
+        asked = message if isinstance(message, dict) else {"id": None}
+        if "id" in asked:  # else it is a notification
+            known = type(asked["id"]) in (int, float, str) and len(str(asked["id"])) <= 64
+            reply = {"jsonrpc": "2.0", "id": asked["id"] if known else None, **answer}
+            self._send(json.dumps(reply).encode())
 
     def _take_call(self, message: dict[str, Any]) -> dict[str, Any]:
         method, params = message["method"], message.get("params")
@@ -242,9 +239,12 @@ class Room:
         if call is None:  # the second answer to a call that was repeated
             return
         method, said, reply = call
+        answer = _answer(method, message)
+        if answer.code == BUSY and method in ("inited", "left"):  # or a seat would be lost
+            self._sent[call_id], self._due[call_id] = call, time.monotonic() + self._repeat_s
+            return
         self._due.pop(call_id, None)
         self._bytes -= len(said)
-        answer = _answer(method, message)
         self.refused = self.refused or (method == "inited" and answer.code != 0)
         if reply:
             reply(answer)
