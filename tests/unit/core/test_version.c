@@ -88,6 +88,7 @@ static struct host *host_here(struct fixture *f, int64_t id, int8_t region)
     struct row_host row = {.id = id, .region = region};
     snprintf(row.name, sizeof(row.name), "host-%d", (int)id);
     assert_int_equal(host_load_row(f->core, &row), 0);
+    host_loaded(f->core, host_find(f->core, id));
     return host_find(f->core, id);
 }
 
