@@ -85,7 +85,8 @@ static const char *check_room_seat(struct core *core, struct room_seat *seat)
 {
     const struct room *room = seat->room;
     bool reserved = seat->row.state == ROOM_SEAT_RESERVED && room->row.state == ROOM_OPEN;
-    bool stands = host_is_away(room->host) || room->host->heard_core_ms == 0;
+    /* What came back while nothing could be stored runs again when something can. */
+    bool stands = host_is_away(room->host) || room->host->heard_core_ms == 0 || core->read_only;
     struct str account = str_of(seat->row.account);
     if (seat->row.room != room->row.id)
         return broken(core, "seat %" PRId64 " is in another room than it says", seat->row.id);
