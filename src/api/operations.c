@@ -83,7 +83,7 @@ static const char *const bool_words[] = {"true", "false", NULL};
 #define PLACE_ERRORS                                                                               \
     ERR_NOT_FOUND, ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_WRONG_PROVIDER, ERR_BANNED,           \
         ERR_RATE_LIMITED, ERR_TOO_MANY, ERR_NO_HOST, ERR_NO_PLACE, ERR_SPAWN_FAILED,               \
-        ERR_SPAWN_TIMEOUT
+        ERR_SPAWN_TIMEOUT, ERR_REGION_NOT_SUPPORTED
 #define GAME                                                                                       \
     {                                                                                              \
         .name = "game", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 63,                 \
@@ -107,7 +107,7 @@ static const char *const bool_words[] = {"true", "false", NULL};
 #define FILTER                                                                                     \
     {                                                                                              \
         .name = "settings", .kind = FIELD_JSON, .max = SETTINGS_MAX,                               \
-        .help = "what the settings of the room must be; see `Filters`"                             \
+        .help = "what the settings of the room must be; see Filters above"                         \
     }
 #define REGION                                                                                     \
     {                                                                                              \

@@ -160,12 +160,23 @@ static void hear_placed(struct call *c, const struct effect *e)
     call_answer(c);
 }
 
+/* A key is the asker's for that operation. Core takes it for the first player's, who may be
+ * another, so it carries both. */
+static struct str take_key(struct call *c)
+{
+    char text[ACCESS_ACCOUNT_MAX + REST_KEY_MAX + 64];
+    const char *key = http_header(c->http, "Idempotency-Key");
+    if (!key)
+        return STR("");
+    int n = snprintf(text, sizeof(text), "%s\n%s\n%s", c->operation->name, c->who.account, key);
+    return arena_str(&c->arguments.arena, (struct str){text, (size_t)n});
+}
+
 static void step_place(struct call *c, struct asked *a)
 {
-    const char *key = http_header(c->http, "Idempotency-Key");
     int64_t wait_ms = core_config(call_core(c))->timeouts.place_ms + REST_STORE_MS;
     a->place.players = a->players;
-    a->place.key = str_of(key ? key : "");
+    a->place.key = take_key(c);
     arguments_digest(&c->arguments, a->place.arguments);
     struct event e = {.kind = EVENT_PLACE, .place = a->place};
     call_step(c, &e, wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS, hear_placed);

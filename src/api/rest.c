@@ -13,7 +13,6 @@ enum {
     HEAD_MS = 5000,
     IDLE_MS = 60 * 1000,
     SUSPEND_MS = (REST_WAIT_MAX_S + 30) * 1000, /* we answer before this: it is the last resort */
-    KEY_MAX = 128,
 };
 
 /* ── a request comes in ────────────────────────────────────────────────────────────────────── */
@@ -191,10 +190,10 @@ static int gather(struct call *c, const struct route *route)
 static int check_key(struct call *c)
 {
     const char *key = http_header(c->http, "Idempotency-Key");
-    if (!key || (key[0] && strlen(key) <= KEY_MAX))
+    if (!key || (key[0] && strlen(key) <= REST_KEY_MAX))
         return 0;
     call_refuse(c, ERR_BAD_ARGUMENT, "Idempotency-Key", "An Idempotency-Key has 1 to %d bytes.",
-                KEY_MAX);
+                REST_KEY_MAX);
     return ERR_BAD_ARGUMENT;
 }
 

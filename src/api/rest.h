@@ -28,6 +28,7 @@ enum {
     REST_HELD_BY_PEER_MAX = 8 * 1024 * 1024,
     REST_STORE_MS = 10 * 1000, /* the store's time to make durable what was seen */
     REST_WAIT_MAX_S = 60,
+    REST_KEY_MAX = 128, /* an Idempotency-Key */
 };
 
 struct rest_config {
