@@ -104,7 +104,7 @@ struct operate {
 
     /* BAN, UPDATE_BAN: expires_wall_ms and */
     struct str account;
-    struct str reason; /* UPDATE_BAN: NULL = stays; expires_wall_ms 0 = stays */
+    struct str reason; /* UPDATE_BAN: NULL = stays; expires_wall_ms 0 = stays. KICK, too */
 
     /* DEPLOY: fleet, name (the version) and */
     uint8_t digest[OPERATE_DIGEST];

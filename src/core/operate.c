@@ -44,7 +44,8 @@ static int kick(struct core *core, const struct operate *o)
     struct room_seat *seat = room_seat_find(core, o->target);
     if (!seat)
         return ERR_NOT_FOUND;
-    room_seat_kick(core, seat, STR("kicked by an operator"));
+    bool said = o->reason.len > 0;
+    room_seat_kick(core, seat, said ? text_keep(core, o->reason) : STR("kicked by an operator"));
     return 0;
 }
 
