@@ -27,6 +27,17 @@ const struct command commands[] = {
      .run = game_server_run,
      .summary = "be a game server, well-behaved or not",
      .usage = game_server_usage},
+    {.name = "bots",
+     .group = GROUP_RUN,
+     .run = bots_run,
+     .summary = "be players of the arena, who come and go",
+     .synopsis = "[FLEET] [OPTIONS]",
+     .about = "Players who ask for seats, connect with their keys over TCP, chat, leave and come\n"
+              "again: rooms appear, fill and vanish. FLEET is one whose game is examples/arena\n"
+              "(arena). Needs an administrator's token, since each player gets one of his own.\n",
+     .options = bots_options,
+     .remote = true,
+     .example = "muster bots arena --players 8\n"},
     {.name = "status",
      .group = GROUP_LOOK,
      .run = status_run,

@@ -1,7 +1,7 @@
 /* `muster room create`, `muster room join`: a seat in a room, asked for as a player would. With an
  * administrator's token a token for the player is made first. */
 #include "base/clock.h"
-#include "cli/remote.h"
+#include "cli/room_path.h"
 #include "cli/show.h"
 #include "cli/when.h"
 
@@ -13,7 +13,6 @@
 enum {
     ANSWER_S = 3600, /* Muster ends the request before; ctrl-c does too */
     LOOK_MS = 500,
-    NAME_MAX_LEN = 64,
 };
 
 #define ACCOUNT "cli"
@@ -58,10 +57,7 @@ const struct arg room_join_options[] = {
 struct wish {
     struct remote *r;
     struct ask *ask;
-    char game[NAME_MAX_LEN];
-    char server[NAME_MAX_LEN];
-    char version[NAME_MAX_LEN];
-    char fleet[NAME_MAX_LEN]; /* "" = not known */
+    struct room_path path;
 
     /* Saying what is waited for. */
     int64_t began_ms;
@@ -70,90 +66,9 @@ struct wish {
     bool progress;   /* the line is written over */
 };
 
-static bool copy_member(const struct json *v, const char *key, char ret[NAME_MAX_LEN])
-{
-    struct str text = json_get_text(json_member(v, key));
-    return text.len > 0 && str_copy(ret, NAME_MAX_LEN, text);
-}
-
 static bool is_number(const char *text)
 {
     return *text && strspn(text, "0123456789") == strlen(text);
-}
-
-/* ── which room ────────────────────────────────────────────────────────────────────────────── */
-
-/* "arena/main": as players name it. */
-static bool split_path(const char *what, struct wish *w)
-{
-    const char *slash = strchr(what, '/');
-    return slash &&
-           str_copy(w->game, sizeof(w->game), (struct str){what, (size_t)(slash - what)}) &&
-           str_copy(w->server, sizeof(w->server), str_of(slash + 1)) && w->game[0] &&
-           w->server[0] && !strchr(w->server, '/');
-}
-
-static int find_fleet(struct wish *w)
-{
-    struct ask look;
-    if (strchr(set.what, '/')) {
-        if (split_path(set.what, w))
-            return EXIT_DONE;
-        (void)args_refuse(w->r->verb, "FLEET is a fleet's name or GAME/SERVER, not '%s'", set.what);
-        return EXIT_USAGE;
-    }
-    ask_init(&look, "get_fleet", NULL);
-    ask_set(&look, "fleet", set.what);
-    int code = remote_ask(w->r, &look);
-    if (code != EXIT_DONE)
-        return code;
-    const struct json *fleet = w->r->answer.json;
-    (void)copy_member(fleet, "name", w->fleet);
-    if (copy_member(fleet, "game", w->game) && copy_member(fleet, "server", w->server))
-        return EXIT_DONE;
-    fprintf(stderr, "muster %s: fleet %s has no rooms: agents do not start its servers\n",
-            w->r->verb, w->fleet);
-    return EXIT_REFUSED;
-}
-
-/* The last that is enabled: versions are listed as they came. */
-static int find_version(struct wish *w)
-{
-    struct ask look;
-    if (set.version)
-        return str_copy(w->version, sizeof(w->version), str_of(set.version)) ? EXIT_DONE
-                                                                             : EXIT_USAGE;
-    ask_init(&look, "list_versions", NULL);
-    if (w->fleet[0])
-        ask_set(&look, "fleet", w->fleet);
-    int code = remote_ask(w->r, &look);
-    const struct json *items = json_member(w->r->answer.json, "items");
-    for (size_t i = 0; code == EXIT_DONE && i < json_length(items); i++) {
-        const struct json *item = json_item(items, i);
-        if (json_get_bool(json_member(item, "enabled")))
-            (void)copy_member(item, "name", w->version);
-    }
-    if (code != EXIT_DONE || w->version[0])
-        return code;
-    fprintf(stderr, "muster %s: fleet %s has no version that is enabled\n", w->r->verb, w->fleet);
-    return EXIT_REFUSED;
-}
-
-/* A room by its number: the path of `enter` names its game too. */
-static int find_room(struct wish *w)
-{
-    struct ask look;
-    ask_init(&look, "get_room", NULL);
-    ask_set(&look, "id", set.what);
-    int code = remote_ask(w->r, &look);
-    if (code != EXIT_DONE || !copy_member(w->r->answer.json, "fleet", w->fleet))
-        return code;
-    ask_init(&look, "get_fleet", NULL);
-    ask_set(&look, "fleet", w->fleet);
-    code = remote_ask(w->r, &look);
-    if (code == EXIT_DONE)
-        (void)copy_member(w->r->answer.json, "game", w->game);
-    return code;
 }
 
 /* ── who asks ──────────────────────────────────────────────────────────────────────────────── */
@@ -174,8 +89,8 @@ static void describe(struct wish *w, struct buf *line)
     struct remote look = {.verb = w->r->verb, .client = w->r->client, .quiet = true};
     struct ask ask;
     ask_init(&ask, "list_rooms", NULL);
-    if (w->fleet[0])
-        ask_set(&ask, "fleet", w->fleet);
+    if (w->path.fleet[0])
+        ask_set(&ask, "fleet", w->path.fleet);
     ask_set(&ask, "state", "starting");
     ask_set(&ask, "order", "newest");
     ask_set_number(&ask, "limit", 1);
@@ -303,14 +218,10 @@ static int open_room_verb(struct remote *r, int argc, char **argv, struct ask *a
 
 static int ask_in_fleet(struct wish *w)
 {
-    int code = find_fleet(w);
-    if (code == EXIT_DONE)
-        code = find_version(w);
+    int code = room_path_find(w->r, set.what, set.version, &w->path);
     if (code != EXIT_DONE)
         return code;
-    ask_set(w->ask, "game", w->game);
-    ask_set(w->ask, "server", w->server);
-    ask_set(w->ask, "version", w->version);
+    room_path_set(&w->path, w->ask);
     return play(w);
 }
 
@@ -347,11 +258,11 @@ static int enter(struct remote *r, const struct ask *join)
     struct wish w = {.r = r, .ask = &ask};
     if (!check_enter(join))
         return EXIT_USAGE;
-    int code = find_room(&w);
+    int code = room_path_of_room(r, set.what, &w.path);
     if (code != EXIT_DONE)
         return code;
     ask_init(&ask, "enter", NULL);
-    ask_set(&ask, "game", w.game);
+    ask_set(&ask, "game", w.path.game);
     ask_set(&ask, "room", set.what);
     ask_set(&ask, "info", ask_text(join, "info"));
     return play(&w);

@@ -62,6 +62,7 @@ VERBS_OF_ROOMS = {
     "logs": ["1"],
     "stdin": ["1", "hello"],
     "terminate": ["1"],
+    "bots": ["arena"],
 }
 
 every_verb = pytest.mark.parametrize("verb", [*VERBS, *VERBS_OF_ROOMS])

@@ -1,8 +1,12 @@
 """The verbs for rooms, hosts, players and bans, against a host that starts nothing."""
 
+import contextlib
 import json
 import re
+import signal
+import socket
 import subprocess
+import threading
 
 import pytest
 import snapshot
@@ -150,6 +154,7 @@ def test_refusals_are_the_apis_sentence(world, cli):
         (["ban", "issue", "--reason", "x", "--expires", "1d"], "needs a ACCOUNT"),
         (["ban", "issue", "a", "--reason", "x"], "--expires is needed"),
         (["stdin", "3"], "needs a LINE"),
+        (["bots", "arena", "--players", "0"], "--players takes a number"),
         (["logs"], "needs a SERVER"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
@@ -233,3 +238,73 @@ def test_a_server_is_ended(scene, cli):
     told = cli("terminate", room["server"])
     assert told.stdout.startswith(f"server {room['server']} is told to end")
     assert scene.terminated.get(timeout=10)[0] == room["server"]
+
+
+# --- bots
+
+
+class Arena:
+    """Game servers of a host as far as bots can tell: TCP, and the first line is a key."""
+
+    def __init__(self):
+        self.doors = []
+
+    def start(self, server):
+        door = socket.create_server(("127.0.0.1", 0))
+        self.doors.append(door)
+        server.ports = [door.getsockname()[1]]
+        threading.Thread(target=self.serve, args=(server, door), daemon=True).start()
+        server.inited()
+
+    def serve(self, server, door):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(
+                    target=self.play, args=(server, door.accept()[0]), daemon=True).start()
+
+    def play(self, server, connection):
+        with connection, connection.makefile("rw") as lines:
+            key = lines.readline().strip()
+            server.joined(key)
+            for _ in lines:
+                pass
+            server.left(key)
+
+    def end(self):
+        for door in self.doors:
+            door.close()
+
+
+@arena
+def test_bots_come_and_go(world):
+    game = Arena()
+    with FakeHost(world.muster, address="127.0.0.1", script=game.start):
+        bots = subprocess.Popen(
+            [binary(), "bots", "--players", "2", "--seconds", "1", *where(world)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            seen = ""
+            while not ("anna leaves room" in seen and "ben is in room" in seen):
+                line = bots.stdout.readline()
+                assert line, bots.stderr.read()
+                seen += line
+            bots.send_signal(signal.SIGINT)
+            assert bots.wait(20) == 0
+        finally:
+            bots.kill()
+            bots.wait()
+            game.end()
+    assert re.match(r"anna is in room 1\n", seen)
+
+
+@arena
+def test_bots_say_why_they_get_no_seat(world):
+    bots = subprocess.Popen([binary(), "bots", "arena", *where(world)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    try:
+        assert bots.stdout.readline().lower().startswith("anna gets no seat: no healthy host in eu")
+        world.muster.term()
+        assert bots.wait(20) == 3
+    finally:
+        bots.kill()
+        bots.wait()
