@@ -406,6 +406,19 @@ struct outbox_event *outbox_find(const struct outbox *o, int64_t server, int64_t
     return NULL;
 }
 
+struct outbox_event *outbox_find_verb(const struct outbox *o, int64_t server, const char *verb)
+{
+    struct outbox_server *s = find_server(o, server);
+    if (!s)
+        return NULL;
+    LIST_EACH(&s->events, e, struct outbox_event, link)
+    {
+        if (strcmp(e->verb, verb) == 0)
+            return e;
+    }
+    return NULL;
+}
+
 size_t outbox_count(const struct outbox *o)
 {
     return o->n;

@@ -59,6 +59,9 @@ struct outbox_event *outbox_add(struct outbox *o, int64_t server, const char *ve
 struct outbox_event *outbox_find_call(const struct outbox *o, int64_t server, const char *verb,
                                       const char *key, const char *id);
 struct outbox_event *outbox_find(const struct outbox *o, int64_t server, int64_t seq);
+
+/* The first that waits of that kind; NULL = none. */
+struct outbox_event *outbox_find_verb(const struct outbox *o, int64_t server, const char *verb);
 size_t outbox_count(const struct outbox *o); /* of all servers */
 
 /* Appends events that may be sent now, with commas between them, at most max of them; they are

@@ -35,6 +35,7 @@ int cli_main(int argc, char **argv);
 extern const char *cli_program;
 
 int serve_run(int argc, char **argv);
+int agent_verb_run(int argc, char **argv);
 int game_server_run(int argc, char **argv);
 int allocate_run(int argc, char **argv);
 int dump_run(int argc, char **argv);
@@ -76,6 +77,7 @@ int bench_all_run(int argc, char **argv);
 /* Usage texts, beside the code that keeps them true. */
 extern const char serve_usage[];
 extern const char game_server_usage[];
+extern const char agent_usage[];
 extern const char allocate_usage[];
 extern const char dump_usage[];
 extern const char sim_usage[];

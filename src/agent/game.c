@@ -1,0 +1,398 @@
+#include "agent/game.h"
+
+#include "agent/deployments.h"
+#include "agent/link.h"
+#include "agent/outbox.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GAP_MAX_MS = 1000,           /* what one tick may add to our time */
+    ADOPTED_GRACE_MS = 5 * 1000, /* a starting game has at least this long after we returned */
+    GIVEN_UP_GRACE_MS = 5 * 1000,
+};
+
+struct game *games_find(const struct games *gs, int64_t server)
+{
+    return map_get(&gs->by_server, (uint64_t)server);
+}
+
+struct game *games_next(const struct games *gs, size_t *at)
+{
+    return map_next(&gs->by_server, at);
+}
+
+size_t games_running(const struct games *gs)
+{
+    return gs->by_server.len - gs->n_over;
+}
+
+const char *game_state_name(const struct game *g)
+{
+    static const char *const names[] = {
+        [GAME_FETCHING] = "starting", [GAME_STARTING] = "starting", [GAME_INITING] = "starting",
+        [GAME_RUNNING] = "running",   [GAME_GIVEN_UP] = "ending",   [GAME_ENDING] = "ending",
+        [GAME_OVER] = "over",
+    };
+    return names[g->phase];
+}
+
+static void move(struct game *g, enum game_phase phase)
+{
+    g->phase = phase;
+    log_line(LOG_DEBUG, "game server", "server=%" PRId64 " phase=%s", g->server,
+             game_state_name(g));
+}
+
+static struct game *game_new(struct games *gs, int64_t server, int64_t session)
+{
+    struct game *g = xcalloc(1, sizeof(*g));
+    g->games = gs;
+    g->server = server;
+    g->session = session;
+    map_put(&gs->by_server, (uint64_t)server, g);
+    return g;
+}
+
+static void game_free(struct game *g)
+{
+    map_remove(&g->games->by_server, (uint64_t)g->server);
+    if (link_in_list(&g->over_link)) {
+        list_remove(&g->over_link);
+        g->games->n_over--;
+    }
+    game_link_close(g->link);
+    game_forget_answers(g);
+    spawn_free(g->spawn);
+    buf_done(&g->log);
+    free(g);
+}
+
+/* ── its end ───────────────────────────────────────────────────────────────────────────────── */
+
+/* There is nothing more to be told of it. It is known for a while, so that it can be shown and a
+ * repeated spawn does not start it again. */
+static void lay_to_rest(struct game *g)
+{
+    struct games *gs = g->games;
+    game_link_close(g->link);
+    g->link = NULL;
+    g->process = NULL;
+    spawn_free(g->spawn);
+    g->spawn = NULL;
+    game_forget_answers(g);
+    outbox_end(gs->outbox, g->server);
+    move(g, GAME_OVER);
+    list_append(&gs->over, &g->over_link);
+    if (++gs->n_over > GAMES_OVER_MAX)
+        game_free(container_of(list_first(&gs->over), struct game, over_link));
+}
+
+/* The last bytes of it, from where a character begins. */
+static struct str last_bytes(const struct buf *b, size_t max)
+{
+    size_t from = b->len > max ? b->len - max : 0;
+    while (from > 0 && from < b->len && (b->data[from] & 0xC0) == 0x80)
+        from++;
+    return (struct str){(const char *)b->data + from, b->len - from};
+}
+
+static void tell_failed(struct game *g, const char *text, struct str tail)
+{
+    struct buf members = {0};
+    struct json_writer w = {.out = &members};
+    char quoted[LOG_QUOTE_MAX + 8];
+    json_open_object(&w);
+    json_key_text(&w, "text", str_of(text));
+    json_key_text(&w, "tail", tail);
+    json_close_object(&w);
+    (void)outbox_add(g->games->outbox, g->server, "failed", "", "",
+                     (struct str){(const char *)members.data, members.len});
+    buf_done(&members);
+    log_line(LOG_WARN, "a game server could not be started", "server=%" PRId64 " reason=%s",
+             g->server, log_quote(quoted, str_of(text)));
+}
+
+static void tell_exited(struct game *g, struct str tail)
+{
+    struct buf members = {0};
+    struct json_writer w = {.out = &members};
+    json_open_object(&w);
+    if (g->end.exit_signal)
+        json_key_int(&w, "exit_signal", g->end.exit_signal);
+    else
+        json_key_int(&w, "exit_code", g->end.exit_code);
+    json_key_int(&w, "peak_memory", g->end.peak_memory);
+    json_key_int(&w, "run_ms", g->end.run_ms);
+    if (g->why[0])
+        json_key_text(&w, "text", str_of(g->why));
+    json_key_text(&w, "tail", tail);
+    json_close_object(&w);
+    (void)outbox_add(g->games->outbox, g->server, "exited", "", "",
+                     (struct str){(const char *)members.data, members.len});
+    buf_done(&members);
+}
+
+/* Why it never was ready, as a sentence. */
+static void say_failure(const struct game *g, char ret[GAME_WHY_MAX])
+{
+    const char *why = process_why(g->process);
+    if (g->why[0])
+        snprintf(ret, GAME_WHY_MAX, "%s", g->why);
+    else if (why[0])
+        snprintf(ret, GAME_WHY_MAX, "%s", why);
+    else if (g->end.exit_signal)
+        snprintf(ret, GAME_WHY_MAX, "The server was ended by signal %d (%s) before it was ready.",
+                 g->end.exit_signal, strsignal(g->end.exit_signal));
+    else
+        snprintf(ret, GAME_WHY_MAX, "The server exited with status %d before it was ready.",
+                 g->end.exit_code);
+}
+
+static bool was_told(const struct games *gs, int64_t server)
+{
+    return outbox_find_verb(gs->outbox, server, "exited") ||
+           outbox_find_verb(gs->outbox, server, "failed");
+}
+
+static void keep_what_was(struct game *g)
+{
+    int n = 0;
+    struct buf all = {0};
+    const uint16_t *ports = process_ports(g->process, &n);
+    memcpy(g->ports, ports, (size_t)n * sizeof(*ports));
+    g->n_ports = n;
+    g->pid = process_pid(g->process);
+    g->end = *process_ended(g->process);
+    process_tail(g->process, 1000, &all);
+    struct str last = last_bytes(&all, GAME_LOG_BYTES);
+    buf_append(&g->log, last.at, last.len);
+    buf_done(&all);
+}
+
+void games_process_over(void *user, struct process *p)
+{
+    struct games *gs = user;
+    struct game *g = games_find(gs, process_server(p));
+    char failure[GAME_WHY_MAX];
+    struct buf lines = {0};
+    if (!g || g->process != p) {
+        process_forget(p);
+        return;
+    }
+    keep_what_was(g);
+    process_tail(p, PROCESS_TAIL_LINES, &lines);
+    struct str tail = last_bytes(&lines, GAME_TAIL_BYTES);
+    say_failure(g, failure);
+    if (was_told(gs, g->server))
+        ; /* by the agent before us, who was killed just then */
+    else if (g->called_inited)
+        tell_exited(g, tail);
+    else
+        tell_failed(g, failure, tail);
+    buf_done(&lines);
+    log_line(LOG_INFO, "a game server is over",
+             "server=%" PRId64 " exit_code=%d exit_signal=%d run_ms=%" PRId64, g->server,
+             g->end.exit_code, g->end.exit_signal, g->end.run_ms);
+    lay_to_rest(g);
+    process_forget(p); /* it is told: its ports may be given again */
+}
+
+void game_end(struct game *g, int64_t grace_ms, const char *why)
+{
+    char quoted[LOG_QUOTE_MAX + 8];
+    if (g->phase == GAME_OVER)
+        return;
+    if (!g->why[0])
+        snprintf(g->why, sizeof(g->why), "%s", why);
+    if (g->phase == GAME_FETCHING) {
+        deployments_drop(g->games->deployments, g);
+        tell_failed(g, g->why, STR(""));
+        lay_to_rest(g);
+        return;
+    }
+    log_line(LOG_INFO, "ending a game server",
+             "server=%" PRId64 " pid=%d grace_ms=%" PRId64 " reason=%s", g->server,
+             (int)process_pid(g->process), grace_ms, log_quote(quoted, str_of(why)));
+    move(g, GAME_ENDING);
+    process_end(g->process, grace_ms);
+}
+
+/* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
+
+static void bind_link(struct game *g)
+{
+    char why[LINK_WHY_MAX];
+    char sentence[GAME_WHY_MAX];
+    g->link =
+        links_bind(g->games->links, process_endpoint(g->process), g->server, game_message, g, why);
+    if (g->link)
+        return;
+    snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
+    game_end(g, 0, sentence);
+}
+
+/* 0 with a process; else an error with a sentence, and no process. */
+static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
+{
+    struct games *gs = g->games;
+    g->spawn->spec.folder = folder;
+    int err = processes_spawn(gs->processes, &g->spawn->spec, &g->process, why);
+    spawn_free(g->spawn); /* with its tokens; the process has what it needs */
+    g->spawn = NULL;
+    if (err != 0)
+        return err;
+    g->deadline_ms = gs->now_ms + process_spec(g->process)->spawn_timeout_ms;
+    move(g, GAME_STARTING);
+    bind_link(g);
+    return 0;
+}
+
+static void on_folder(void *user, const char *folder, const char *why)
+{
+    struct game *g = user;
+    char sentence[GAME_WHY_MAX] = "";
+    if (folder && start(g, folder, sentence) == 0)
+        return;
+    tell_failed(g, folder ? sentence : why, STR(""));
+    lay_to_rest(g);
+}
+
+int games_spawn(struct games *gs, struct str body, char why[GAME_WHY_MAX])
+{
+    struct spawn *spawn = NULL;
+    int err = spawn_read(body, &spawn, why);
+    if (err != 0)
+        return err;
+    if (games_find(gs, spawn->spec.server)) {
+        spawn_free(spawn);
+        return 0;
+    }
+    if (gs->leaving) {
+        spawn_free(spawn);
+        snprintf(why, GAME_WHY_MAX, "This host is leaving and starts nothing new.");
+        return ERR_NOT_READY;
+    }
+    struct game *g = game_new(gs, spawn->spec.server, spawn->spec.session);
+    g->spawn = spawn;
+    if (spawn->has_deployment) {
+        move(g, GAME_FETCHING);
+        deployments_get(gs->deployments, gs->control_url(gs->user), spawn->deployment, on_folder,
+                        g);
+        return 0;
+    }
+    err = start(g, NULL, why);
+    if (err != 0)
+        game_free(g);
+    return err == ERR_ALREADY_OVER ? 0 : err;
+}
+
+/* ── what the agent before us left ─────────────────────────────────────────────────────────── */
+
+static void adopt(struct games *gs, struct process *p)
+{
+    struct game *g = game_new(gs, process_server(p), process_session(p));
+    enum process_state state = process_state(p);
+    int64_t gone_ms = clock_wall_ms() - process_since_ms(p);
+    int64_t left_ms = process_spec(p)->spawn_timeout_ms - gone_ms;
+    g->process = p;
+    g->called_inited =
+        state != PROCESS_STARTING || outbox_find_verb(gs->outbox, g->server, "inited");
+    if (state == PROCESS_ENDING || state == PROCESS_OVER)
+        move(g, GAME_ENDING);
+    else if (state == PROCESS_RUNNING)
+        move(g, GAME_RUNNING);
+    else
+        move(g, g->called_inited ? GAME_INITING : GAME_STARTING);
+    g->deadline_ms = gs->now_ms + (left_ms > ADOPTED_GRACE_MS ? left_ms : ADOPTED_GRACE_MS);
+    bind_link(g);
+    log_line(LOG_INFO, "took over a game server", "server=%" PRId64 " pid=%d state=%s", g->server,
+             (int)process_pid(p), game_state_name(g));
+}
+
+void games_adopt(struct games *gs)
+{
+    struct process *p;
+    int64_t server;
+    for (size_t at = 0; (p = processes_next(gs->processes, &at));)
+        adopt(gs, p);
+    for (size_t at = 0; (server = outbox_next(gs->outbox, &at));) {
+        if (!games_find(gs, server)) /* its process is gone, and that may be what is to be told */
+            move(game_new(gs, server, 0), GAME_OVER);
+    }
+    /* Not in the loop above: the outbox forgets those of which nothing is left. */
+    struct game *g;
+    for (size_t at = 0; (g = games_next(gs, &at));) {
+        if (g->phase != GAME_OVER || link_in_list(&g->over_link))
+            continue;
+        lay_to_rest(g); /* may forget an older one */
+        at = 0;
+    }
+}
+
+void games_init(struct games *gs)
+{
+    list_init(&gs->over);
+    gs->ticked_ms = clock_monotonic_ms();
+    gs->now_ms = 1;
+}
+
+void games_done(struct games *gs)
+{
+    size_t at = 0;
+    struct game *g;
+    while ((g = games_next(gs, &at))) {
+        game_free(g);
+        at = 0;
+    }
+    map_done(&gs->by_server);
+}
+
+/* ── time ──────────────────────────────────────────────────────────────────────────────────── */
+
+static void watch(struct game *g)
+{
+    char why[GAME_WHY_MAX];
+    bool late = g->games->now_ms >= g->deadline_ms;
+    if (g->phase == GAME_STARTING && late) {
+        snprintf(why, sizeof(why), "The server did not initialise in %g s.",
+                 (double)process_spec(g->process)->spawn_timeout_ms / 1000);
+        game_end(g, 0, why);
+    } else if (g->phase == GAME_GIVEN_UP && late) {
+        snprintf(why, sizeof(why), "The room was given up: %.200s", g->refusal_why);
+        game_end(g, GIVEN_UP_GRACE_MS, why);
+    } else if (g->phase == GAME_RUNNING) {
+        game_watch(g);
+    }
+}
+
+void games_tick(struct games *gs, int64_t monotonic_ms)
+{
+    int64_t gap_ms = monotonic_ms - gs->ticked_ms;
+    struct game *g;
+    gs->ticked_ms = monotonic_ms;
+    gs->now_ms += gap_ms < GAP_MAX_MS ? gap_ms : GAP_MAX_MS;
+    for (size_t at = 0; (g = games_next(gs, &at));)
+        watch(g);
+}
+
+void game_tail(const struct game *g, int lines, struct buf *out)
+{
+    if (g->process) {
+        process_tail(g->process, lines, out);
+        return;
+    }
+    size_t from = g->log.len;
+    for (; from > 0; from--) {
+        bool after_newline = g->log.data[from - 1] == '\n' && from < g->log.len;
+        if (after_newline && --lines == 0)
+            break;
+    }
+    buf_append(out, g->log.data + from, g->log.len - from);
+}

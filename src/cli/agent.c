@@ -1,0 +1,327 @@
+/* `muster agent`: what runs on each host and starts game servers there. */
+#include "agent/agent.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char agent_usage[] =
+    "Usage: muster agent --control URL --token-file FILE --region EU [OPTIONS]\n"
+    "\n"
+    "Runs on a host and starts game servers there, as the control plane asks for them. When it\n"
+    "listens it prints one line: ready http=A:P name=NAME servers=N\n"
+    "SIGTERM ends the agent and no game server: they run on, and the next agent with the same\n"
+    "--data takes them over. So does one that is started after a crash.\n"
+    "\n"
+    "  --control URL[,URL]  where Muster is; the next one is tried when one does not answer\n"
+    "  --token T            access token of scope game_host; others see it in ps, so better:\n"
+    "  --token-file FILE    a file that holds it; or the environment variable MUSTER_TOKEN\n"
+    "  --region R           where this host stands: a region's name, as EU\n"
+    "  --ports FIRST-LAST   ports for game servers (38000-39999)\n"
+    "  --listen A:P         where the control plane reaches this agent (127.0.0.1:9510; port 0\n"
+    "                       picks a free one)\n"
+    "  --address HOST       what players and the control plane are told (that of --listen)\n"
+    "  --name NAME          what this host is called (its host name); each has its own\n"
+    "  --data DIR           where logs, deployments and what is still to be told are kept\n"
+    "                       (./agent-data; made when absent)\n"
+    "  --slots N            game servers at once (as many as there are ports)\n"
+    "  --ca FILE            who signed the control plane's certificate (the system's)\n"
+    "  --heartbeat-ms N     between two heartbeats (5000)\n"
+    "  --log-level LEVEL    error, warn, info (default) or debug\n"
+    "  --log-format FORMAT  logfmt (default) or json\n"
+    "\n"
+    "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
+
+enum {
+    TOKEN_MAX = 8 * 1024,
+    HEARTBEAT_MS = 5000,
+    PORT_MIN = 1024,
+    IP_MAX = 46,
+};
+
+struct arguments {
+    const char *control;
+    const char *token;
+    const char *token_file;
+    const char *region;
+    const char *ports;
+    const char *listen;
+    const char *address;
+    const char *name;
+    const char *data;
+    const char *ca;
+    const char *log_level;
+    const char *log_format;
+    int64_t slots;
+    int64_t heartbeat_ms;
+};
+
+/* What the configuration points to. */
+struct words {
+    char token[TOKEN_MAX];
+    char ip[IP_MAX];
+    char name[AGENT_NAME_MAX];
+    char shim[PATH_MAX];
+};
+
+static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+static const char *const format_words[] = {"logfmt", "json", NULL};
+
+static bool read_arguments(int argc, char **argv, struct arguments *ret)
+{
+    *ret = (struct arguments){.ports = "38000-39999",
+                              .listen = "127.0.0.1:9510",
+                              .data = "agent-data",
+                              .heartbeat_ms = HEARTBEAT_MS};
+    const struct arg table[] = {
+        {.name = "--control", .kind = ARG_TEXT, .into = &ret->control},
+        {.name = "--token", .kind = ARG_TEXT, .into = &ret->token},
+        {.name = "--token-file", .kind = ARG_TEXT, .into = &ret->token_file},
+        {.name = "--region", .kind = ARG_TEXT, .into = &ret->region},
+        {.name = "--ports", .kind = ARG_TEXT, .into = &ret->ports},
+        {.name = "--listen", .kind = ARG_TEXT, .into = &ret->listen},
+        {.name = "--address", .kind = ARG_TEXT, .into = &ret->address},
+        {.name = "--name", .kind = ARG_TEXT, .into = &ret->name},
+        {.name = "--data", .kind = ARG_TEXT, .into = &ret->data},
+        {.name = "--slots", .kind = ARG_NUMBER, .into = &ret->slots, .min = 1, .max = 4096},
+        {.name = "--ca", .kind = ARG_TEXT, .into = &ret->ca},
+        {.name = "--heartbeat-ms",
+         .kind = ARG_NUMBER,
+         .into = &ret->heartbeat_ms,
+         .min = 100,
+         .max = 60000},
+        {.name = "--log-level", .kind = ARG_CHOICE, .into = &ret->log_level, .words = level_words},
+        {.name = "--log-format",
+         .kind = ARG_CHOICE,
+         .into = &ret->log_format,
+         .words = format_words},
+        {.name = NULL},
+    };
+    return args_parse(argc, argv, table);
+}
+
+static void use_log(const struct arguments *a)
+{
+    for (int i = 0; a->log_level && i < LOG_LEVELS; i++) {
+        if (strcmp(a->log_level, level_words[i]) == 0)
+            log_set_level((enum log_level)i);
+    }
+    if (a->log_format)
+        log_set_format(strcmp(a->log_format, "json") == 0 ? LOG_JSON : LOG_LOGFMT);
+}
+
+/* ── each argument, checked ────────────────────────────────────────────────────────────────── */
+
+/* "host:port" is http; slashes at the end are dropped. */
+static bool take_url(struct str text, struct control_config *ret)
+{
+    char plain[CONTROL_URL_MAX];
+    char *url = ret->urls[ret->n_urls];
+    if (!str_copy(plain, sizeof(plain), text) || strpbrk(plain, " ?#@\\\t\r\n"))
+        return false;
+    bool has_scheme = strstr(plain, "://") != NULL;
+    int n = snprintf(url, CONTROL_URL_MAX, "%s%s", has_scheme ? "" : "http://", plain);
+    if (n >= CONTROL_URL_MAX)
+        return false;
+    while (n > 0 && url[n - 1] == '/')
+        url[--n] = '\0';
+    size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+    ret->n_urls++;
+    return scheme > 0 && url[scheme] != '\0' && !strchr(url + scheme, '/');
+}
+
+static bool take_control(const struct arguments *a, struct control_config *ret)
+{
+    if (!a->control)
+        return args_refuse("agent", "--control is needed: Muster's URL, as http://10.0.0.1:9508");
+    for (const char *at = a->control; at;) {
+        const char *comma = strchr(at, ',');
+        struct str text = {at, comma ? (size_t)(comma - at) : strlen(at)};
+        if (ret->n_urls == CONTROL_URLS_MAX)
+            return args_refuse("agent", "--control takes at most %d URLs", CONTROL_URLS_MAX);
+        if (!take_url(text, ret))
+            return args_refuse("agent",
+                               "--control takes URLs as http://10.0.0.1:9508, with commas between "
+                               "them and without a path, not '%s'",
+                               a->control);
+        at = comma ? comma + 1 : NULL;
+    }
+    return true;
+}
+
+static bool read_token(const char *path, char ret[TOKEN_MAX])
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return args_refuse("agent", "cannot read --token-file %s: %s", path, strerror(errno));
+    size_t n = fread(ret, 1, TOKEN_MAX - 1, file);
+    fclose(file);
+    while (n > 0 && isspace((unsigned char)ret[n - 1]))
+        n--;
+    ret[n] = '\0';
+    return true;
+}
+
+static bool take_token(const struct arguments *a, char ret[TOKEN_MAX])
+{
+    const char *variable = getenv("MUSTER_TOKEN");
+    const char *token = a->token ? a->token : variable;
+    if (a->token && a->token_file)
+        return args_refuse("agent", "--token and --token-file are the same thing: give one");
+    if (a->token_file && !read_token(a->token_file, ret))
+        return false;
+    if (!a->token_file && (!token || !*token))
+        return args_refuse("agent",
+                           "an access token of scope game_host is needed: --token-file FILE, "
+                           "--token T or MUSTER_TOKEN");
+    if (!a->token_file)
+        snprintf(ret, TOKEN_MAX, "%s", token);
+    for (const char *at = ret; *at; at++) {
+        if (!isgraph((unsigned char)*at))
+            return args_refuse("agent", "what was given as a token is none: it has no blanks");
+    }
+    return *ret || args_refuse("agent", "--token-file %s is empty", a->token_file);
+}
+
+static bool take_ports(const struct arguments *a, struct agent_config *ret)
+{
+    char *end = NULL;
+    long first = strtol(a->ports, &end, 10);
+    long last = *end == '-' ? strtol(end + 1, &end, 10) : -1;
+    if (*end || first < PORT_MIN || last < first || last > UINT16_MAX)
+        return args_refuse(
+            "agent", "--ports takes a range within 1024-65535, as 38000-39999, not '%s'", a->ports);
+    ret->port_first = (uint16_t)first;
+    ret->port_last = (uint16_t)last;
+    return true;
+}
+
+static bool take_listen(const struct arguments *a, struct words *words, struct agent_config *ret)
+{
+    union address parsed;
+    const char *colon = strrchr(a->listen, ':');
+    struct str host = {a->listen, colon ? (size_t)(colon - a->listen) : 0};
+    char *end = NULL;
+    long port = colon ? strtol(colon + 1, &end, 10) : -1;
+    if (host.len >= 2 && host.at[0] == '[' && host.at[host.len - 1] == ']')
+        host = (struct str){host.at + 1, host.len - 2};
+    if (!colon || end == colon + 1 || *end || port < 0 || port > UINT16_MAX ||
+        !str_copy(words->ip, sizeof(words->ip), host) || !address_parse(words->ip, 0, &parsed))
+        return args_refuse("agent", "--listen takes ADDRESS:PORT, as 10.0.0.7:9510, not '%s'",
+                           a->listen);
+    bool everywhere = strcmp(words->ip, "0.0.0.0") == 0 || strcmp(words->ip, "::") == 0;
+    if (everywhere && !a->address)
+        return args_refuse("agent",
+                           "--listen %s is every address of this host: say with --address which "
+                           "one players are sent to",
+                           a->listen);
+    ret->listen_ip = words->ip;
+    ret->listen_port = (uint16_t)port;
+    ret->address = a->address ? a->address : words->ip;
+    return true;
+}
+
+static bool take_name(const struct arguments *a, struct words *words)
+{
+    if (a->name)
+        snprintf(words->name, sizeof(words->name), "%s", a->name);
+    else if (gethostname(words->name, sizeof(words->name) - 1) != 0)
+        words->name[0] = '\0';
+    bool good = words->name[0] && (!a->name || strlen(a->name) < sizeof(words->name));
+    for (const char *at = words->name; good && *at; at++)
+        good = isgraph((unsigned char)*at);
+    return good || args_refuse("agent", "--name takes a name of 1 to %d letters without blanks",
+                               AGENT_NAME_MAX - 1);
+}
+
+static bool take_region(const struct arguments *a)
+{
+    if (!a->region)
+        return args_refuse("agent", "--region is needed: one of %s", args_region_names());
+    return args_region(a->region) >= 0 ||
+           args_refuse("agent", "there is no region '%s'; there are %s", a->region,
+                       args_region_names());
+}
+
+/* The shim lies beside us, or where a package puts what is not for people. */
+static bool find_shim(struct words *words)
+{
+    static const char *const places[] = {"muster-shim", "../libexec/muster/muster-shim",
+                                         "../lib/muster/muster-shim"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    int folder = slash ? (int)(slash - self) : 0;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        int len = snprintf(words->shim, sizeof(words->shim), "%.*s/%s", folder, self, places[i]);
+        if (len < (int)sizeof(words->shim) && access(words->shim, X_OK) == 0)
+            return true;
+    }
+    fprintf(stderr, "muster agent: muster-shim is missing; it belongs beside %s\n", self);
+    return false;
+}
+
+static bool check(const struct arguments *a, struct words *words, struct agent_config *ret)
+{
+    if (!take_control(a, &ret->control) || !take_region(a) || !take_ports(a, ret) ||
+        !take_listen(a, words, ret) || !take_name(a, words) || !take_token(a, words->token))
+        return false;
+    if (a->ca && access(a->ca, R_OK) != 0)
+        return args_refuse("agent", "cannot read --ca %s: %s", a->ca, strerror(errno));
+    ret->control.name = words->name;
+    ret->control.token = words->token;
+    ret->control.ca_file = a->ca;
+    ret->control.heartbeat_ms = a->heartbeat_ms;
+    ret->region = args_region_name(args_region(a->region));
+    ret->data = a->data;
+    ret->slots = (int)a->slots;
+    ret->shim = words->shim;
+    return true;
+}
+
+static int run(const struct agent_config *config)
+{
+    char why[AGENT_WHY_MAX] = "";
+    char address[ADDRESS_MAX];
+    char quoted[LOG_QUOTE_MAX + 8];
+    struct agent *agent = NULL;
+    if (agent_start(config, &agent, why) != 0) {
+        fprintf(stderr, "muster agent: %s\n", why);
+        return EXIT_REFUSED;
+    }
+    log_line(LOG_INFO, "started", "version=%s name=%s region=%s servers=%zu data=%s",
+             MUSTER_VERSION, config->control.name, config->region, agent_servers(agent),
+             log_quote(quoted, str_of(config->data)));
+    if (*agent_missing(agent))
+        log_line(LOG_WARN, "the sandbox is not whole here", "missing=%s",
+                 log_quote(quoted, str_of(agent_missing(agent))));
+    printf("ready http=%s name=%s servers=%zu\n", agent_address(agent, address),
+           config->control.name, agent_servers(agent));
+    fflush(stdout);
+    agent_run(agent);
+    agent_free(agent);
+    return EXIT_DONE;
+}
+
+int agent_verb_run(int argc, char **argv)
+{
+    struct arguments a;
+    struct words words = {0};
+    struct agent_config config = {0};
+    if (!read_arguments(argc, argv, &a) || !check(&a, &words, &config))
+        return EXIT_USAGE;
+    use_log(&a);
+    int code = find_shim(&words) ? run(&config) : EXIT_REFUSED;
+    explicit_bzero(words.token, sizeof(words.token));
+    return code;
+}
