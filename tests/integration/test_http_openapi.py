@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fake_host import FakeHost
 from http_api import Answer, Api, admin_token
 from muster_proc import REPO, run
-from players import Player, fleets
+from players import Player, fleets, token_of
 from world import World
 
 METHODS = {"get", "post", "put", "delete"}
@@ -24,7 +24,9 @@ METHODS = {"get", "post", "put", "delete"}
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory):
     """A Muster with something of everything."""
-    world = World(tmp_path_factory.mktemp("described"), fleets=fleets(), default_region="EU").start()
+    often = [{"count": 100000, "seconds": 60}]
+    world = World(tmp_path_factory.mktemp("described"), fleets=fleets(), default_region="EU",
+                  rates={"create": often, "join": often}).start()
     server, asker = world.server(capacity=3), world.chat()
     world.server(region=0)
     for lobby in (1, 2):
@@ -178,7 +180,15 @@ def check_answer(document, operation, answer):
         assert re.search(rf"\b{answer.error['code']}: ", codes), (codes, answer)
 
 
-def valid_values(schema):
+# Texts that mean something in the busy world, by the name of their argument.
+KNOWN = {
+    "game": ["arena"], "server": ["main"], "version": ["1.0", "1.0", "0.9", "2.0"],
+    "region": ["EU", "EU", "USE"], "account": ["ann", "bob", "cat"], "fleet": ["default", "arena"],
+    "expires": ["2099-12-31 23:59:59", "2001-01-01 00:00:00"],
+}
+
+
+def valid_values(schema, name=None):
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if schema["type"] == "integer":
@@ -195,7 +205,7 @@ def valid_values(schema):
         return st.lists(words, min_size=schema["minItems"], max_size=3)
     if "pattern" in schema:
         return st.integers(1, 6).map(str)
-    return st.sampled_from(["default", "EU", "chat-1", "1", "ticket,load"])
+    return st.sampled_from(KNOWN.get(name, ["default", "EU", "chat-1", "1", "ticket,load"]))
 
 
 def schema_of(parameter):
@@ -222,11 +232,16 @@ ODD_JSON = st.recursive(
 )
 
 
+def is_for_players(path):
+    return path.split("/")[1] in ("create", "join", "room", "rooms", "regions", "player", "players", "ban")
+
+
 @st.composite
-def requests(draw, document):
+def requests(draw, document, players_only=False):
     """(path, method, operation, path with values, query, body): more right than wrong."""
     path, method, operation = draw(st.sampled_from(
-        [o for o in operations(document) if o[2]["operationId"] != "stream_events"]))
+        [o for o in operations(document) if o[2]["operationId"] != "stream_events"
+         and (is_for_players(o[0]) or not players_only)]))
     query, body, where = {}, {}, path
     for parameter in operation["parameters"]:
         right = draw(st.integers(0, 9)) > 0
@@ -234,17 +249,17 @@ def requests(draw, document):
         if name == "wait":
             query[name] = draw(st.sampled_from([0, "x", 61]))
         elif parameter["in"] == "path":
-            value = draw(valid_values(schema_of(parameter)) if right
+            value = draw(valid_values(schema_of(parameter), name) if right
                          else st.text("abc019 .-_~%ä", min_size=1, max_size=70))
             where = where.replace("{%s}" % name, str(value))
         elif parameter["in"] == "query" and draw(st.booleans()):
-            value = draw(valid_values(schema_of(parameter)) if right else ODD)
+            value = draw(valid_values(schema_of(parameter), name) if right else ODD)
             query[name] = in_query(value)
     content = operation.get("requestBody", {}).get("content", {})
     for name, schema in content.get("application/json", {}).get("schema", {}).get(
             "properties", {}).items():
         if draw(st.integers(0, 9)) > 1:
-            body[name] = draw(valid_values(schema) if draw(st.integers(0, 9)) > 0 else ODD_JSON)
+            body[name] = draw(valid_values(schema, name) if draw(st.integers(0, 9)) > 0 else ODD_JSON)
     if draw(st.integers(0, 19)) == 0:
         query[draw(st.text("abc_", min_size=1, max_size=9))] = draw(ODD)
     if draw(st.integers(0, 19)) == 0:
@@ -275,7 +290,19 @@ def quote_path(path):
           suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_nothing_is_answered_that_is_not_described(busy, document, data):
-    path, method, operation, where, query, body = data.draw(requests(document))
+    ask_something(busy, document, data, data.draw(requests(document)))
+
+
+@settings(max_examples=400, deadline=None, derandomize=True, database=None,
+          suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_players_are_answered_as_described(busy, document, data):
+    """Where a game, a version and rooms are known, so that they are placed, too."""
+    ask_something(busy, document, data, data.draw(requests(document, players_only=True)))
+
+
+def ask_something(busy, document, data, request):
+    path, method, operation, where, query, body = request
     token = data.draw(st.sampled_from([admin_token(busy.muster)] * 8 + [None, "rubbish"]))
     headers = {}
     if method != "get" and data.draw(st.booleans()):
@@ -307,6 +334,17 @@ def test_right_requests_are_granted(busy, document):
         answer = busy.api.ask("GET", re.sub(r"{(\w+)}", lambda found: values[found[1]], path))
         assert answer.status == 200, (path, answer)
         check_answer(document, operation, answer)
+
+
+def test_placed_players_are_described(busy, document):
+    captain = Player(busy, "captain", scopes=("game", "game_multi"))
+    accounts = [{"token": token_of(busy, name, "game"), "ip": "192.0.2.1"} for name in ("cat", "dan")]
+    for path, data in (("/create/", {"settings": {"map": "ice"}}), ("/join/", {"auto_create": True}),
+                       ("/create/multi/", {"accounts": accounts}),
+                       ("/join/multi/", {"accounts": accounts})):
+        answer = captain.ask("POST", f"{path}arena/main/1.0", data=data)
+        assert answer.status == 200, (path, answer)
+        check_answer(document, document["paths"][path + "{game}/{server}/{version}"]["post"], answer)
 
 
 def test_undocumented_answers_would_be_noticed(document):

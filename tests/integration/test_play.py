@@ -1,6 +1,7 @@
 """The player API without rooms: who may ask, how arguments come, bans, and where players are."""
 
 import json
+import socket
 import time
 
 import mmdb
@@ -393,6 +394,20 @@ def test_strangers_are_not_believed(make_world):
     issue(warden)
     ann.cannot(423, "banned", headers={"X-Forwarded-For": "198.51.100.7", "X-Real-IP": "198.51.100.7"})
     assert warden.get("/ban/find/ann")["ip"] == "127.0.0.1"
+
+
+def test_every_line_of_the_chain_counts(make_world):
+    """Some proxies add a line to the head instead of an element to the client's."""
+    world = make_world(fleets=fleets(), http={"trusted_proxies": ["127.0.0.1", "10.0.0.0/8"]})
+    warden, ann = Player(world, "warden", scopes=("game_ban",)), Player(world, "ann")
+    issue(warden)
+    head = (b"POST /join/arena/main/1.0 HTTP/1.1\r\nHost: muster\r\nContent-Length: 0\r\n"
+            b"Connection: close\r\nX-Forwarded-For: 203.0.113.1\r\n"
+            b"X-Forwarded-For: 198.51.100.7, 10.0.0.1\r\nAuthorization: Bearer ")
+    with socket.create_connection(world.muster.http_address, timeout=20) as connection:
+        connection.sendall(head + ann.token.encode() + b"\r\n\r\n")
+        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 423 ")
+    assert warden.get("/ban/find/ann")["ip"] == "198.51.100.7"
 
 
 def test_the_audit_shows_who_is_behind_a_proxy(make_world):

@@ -34,6 +34,11 @@ def bob(world):
     return Player(world, "bob")
 
 
+@pytest.fixture
+def captain(world):
+    return Player(world, "captain", scopes=("game", "game_multi"))
+
+
 def all_at_once(*calls):
     """The results of calls that begin together, in order."""
     results = [None] * len(calls)
@@ -462,6 +467,16 @@ def test_a_key_with_other_arguments_is_refused(agent, ann):
     assert "Idempotency-Key" in answer.error["message"]
 
 
+def test_a_key_is_the_askers(agent, world, captain, ann):
+    """Who is placed by another may have used the same key for himself."""
+    own = ann.create(key="k1")
+    asked = {"accounts": [{"token": ann.token}]}
+    placed = captain.post("/create/multi/arena/main/1.0", "k1", **asked)
+    assert placed["id"] != own["id"]
+    assert captain.post("/create/multi/arena/main/1.0", "k1", **asked) == placed
+    assert ann.join(key="k1")["id"] == placed["id"]  # and another operation's is another
+
+
 def test_a_repeat_waits_for_the_same_answer(world, ann):
     asked, go = threading.Event(), threading.Event()
 
@@ -514,11 +529,6 @@ def test_too_many_rooms_are_refused(make_world):
 
 
 # --- several together
-
-
-@pytest.fixture
-def captain(world):
-    return Player(world, "captain", scopes=("game", "game_multi"))
 
 
 def accounts(world, *names):
