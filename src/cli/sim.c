@@ -44,6 +44,7 @@ struct total {
     double simulated_hours;
     int64_t answers;
     int64_t successes;
+    int64_t seats;
     int64_t crashes;
     int64_t failed_commits;
     int64_t cuts;
@@ -89,6 +90,7 @@ static void add(const struct plan *plan, struct total *total, const struct repor
     total->simulated_hours += (double)r->simulated_ms / 3600e3;
     total->answers += r->answers;
     total->successes += r->successes;
+    total->seats += r->seats;
     total->crashes += r->crashes;
     total->failed_commits += r->failed_commits;
     total->cuts += r->cuts;
@@ -180,11 +182,11 @@ static void print_total(const struct plan *plan, const struct total *t, double s
     if (plan->json) {
         printf("{\"seeds\":%" PRId64 ",\"violations\":%" PRId64 ",\"steps\":%" PRId64
                ",\"simulated_hours\":%.2f,\"seconds\":%.2f,\"first_seed\":%" PRIu64
-               ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"crashes\":%" PRId64
-               ",\"failed_commits\":%" PRId64 ",\"cuts\":%" PRId64 ",\"hash\":\"%016" PRIx64
-               "\"}\n",
+               ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"seats\":%" PRId64
+               ",\"crashes\":%" PRId64 ",\"failed_commits\":%" PRId64 ",\"cuts\":%" PRId64
+               ",\"hash\":\"%016" PRIx64 "\"}\n",
                plan->seeds, t->violations, t->steps, t->simulated_hours, seconds, plan->first,
-               t->answers, t->successes, t->crashes, t->failed_commits, t->cuts, t->hash);
+               t->answers, t->successes, t->seats, t->crashes, t->failed_commits, t->cuts, t->hash);
         return;
     }
     printf("%" PRId64 " seeds, %" PRId64 " violations, %" PRId64
@@ -192,9 +194,9 @@ static void print_total(const struct plan *plan, const struct total *t, double s
            plan->seeds, t->violations, t->steps, t->simulated_hours, seconds,
            t->simulated_hours * 3600 / (seconds > 0 ? seconds : 1));
     printf("went through: %" PRId64 " answers (%" PRId64 " successes), %" PRId64
-           " crashes, %" PRId64 " failed commits, %" PRId64
+           " seats in rooms, %" PRId64 " crashes, %" PRId64 " failed commits, %" PRId64
            " cut connections; hash of all traces %016" PRIx64 "\n",
-           t->answers, t->successes, t->crashes, t->failed_commits, t->cuts, t->hash);
+           t->answers, t->successes, t->seats, t->crashes, t->failed_commits, t->cuts, t->hash);
 }
 
 int sim_run(int argc, char **argv)

@@ -127,13 +127,14 @@ void fault_next(struct world *w)
         {"crash", plane_crash, 14},
         {"cut and crash", cut_and_crash, 8},
         {"crash in a commit", crash_in_commit, 6},
+        {"host", machine_fault, 16},
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
     } else {
-        int64_t roll = random_between(&w->random, 0, 107);
+        int64_t roll = random_between(&w->random, 0, 123);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;

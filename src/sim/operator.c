@@ -12,6 +12,8 @@
 /* Well below the shortest time for which a request is kept in any world. */
 enum { REPEAT_MS = 60 * 1000 };
 
+static const int64_t BAN_MS = (int64_t)1000 * 3600 * 1000;
+
 static int64_t some_id(struct world *w, enum row_kind kind)
 {
     const struct core *core = pipeline_core(w->pipeline);
@@ -32,6 +34,8 @@ static int64_t some_target(struct world *w, enum operate_verb verb)
     case OPERATE_REVOKE:
     case OPERATE_ROTATE:
         return some_id(w, ROW_enrolment);
+    case OPERATE_LIFT_BAN:
+        return some_id(w, ROW_ban);
     default:
         return 0;
     }
@@ -40,6 +44,9 @@ static int64_t some_target(struct world *w, enum operate_verb verb)
 static void ask(struct world *w, struct wish *wish, bool other_arguments)
 {
     char key[24];
+    char account[24];
+    bool chat = wish->number % 2;
+    (void)snprintf(account, sizeof(account), chat ? "%d" : "p%d", wish->number / 2 % 30);
     struct event event = {.kind = EVENT_OPERATE, .conn = ++w->next_conn};
     (void)snprintf(key, sizeof(key), "key %d", wish->number);
     event.operate = (struct operate){
@@ -52,6 +59,9 @@ static void ask(struct world *w, struct wish *wish, bool other_arguments)
         .role = ROLE_SERVER,
         .fleet = STR("default"),
         .regions = (1 << 17) - 1,
+        .account = str_of(account),
+        /* Longer than any clock of this world is wrong. */
+        .expires_wall_ms = wish->verb == OPERATE_BAN ? world_wall_ms(w) + BAN_MS : 0,
         .grace_ms = wish->number % 2 ? 20 * 1000 : 0,
     };
     wish->conn = event.conn;
@@ -61,13 +71,18 @@ static void ask(struct world *w, struct wish *wish, bool other_arguments)
 
 static void new_wish(struct world *w)
 {
+    static const enum operate_verb verbs[] = {OPERATE_DRAIN, OPERATE_UNDRAIN, OPERATE_END,
+                                              OPERATE_ENROL, OPERATE_REVOKE,  OPERATE_ROTATE,
+                                              OPERATE_ISSUE, OPERATE_BAN,     OPERATE_LIFT_BAN};
     struct operator* o = & w->operator;
     struct wish *wish = &o->wishes[o->n_wishes % MAX_WISHES];
     *wish = (struct wish){.number = o->n_wishes++};
-    wish->verb = (enum operate_verb)random_between(&w->random, 0, OPERATE_ISSUE);
+    wish->verb = verbs[random_between(&w->random, 0, sizeof(verbs) / sizeof(*verbs) - 1)];
     wish->keyed = random_chance(&w->random, 70);
     wish->target = some_target(w, wish->verb);
     wish->asked_core_ms = world_core_ms(w);
+    if (wish->verb == OPERATE_LIFT_BAN && o->n_lifted < MAX_REVOKED)
+        o->lifted[o->n_lifted++] = wish->target;
     ask(w, wish, false);
 }
 
@@ -107,8 +122,8 @@ static void configure(struct world *w)
 {
     struct core_config *c = &w->config;
     c->timeouts.ack_ms = random_between(&w->random, 2000, 6000);
-    c->n_fleets = random_chance(&w->random, 50) ? 1 : 2;
-    (void)str_copy(c->fleets[1].name, sizeof(c->fleets[1].name), STR("spare"));
+    c->n_fleets = w->n_fleets + random_chance(&w->random, 50);
+    c->fleets[w->n_fleets] = (struct fleet_config){.name = "spare"};
     pipeline_reconfigure(w->pipeline, c, w->now_ms, world_wall_ms(w));
     pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
 }
@@ -212,6 +227,17 @@ bool operator_revoked(const struct world *w, int64_t enrolment)
     return false;
 }
 
+static void check_ban(struct world *w, const struct wish *wish)
+{
+    const struct operator* o = & w->operator;
+    bool lifted = o->n_lifted == MAX_REVOKED;
+    struct view_ban ban;
+    for (int i = 0; i < o->n_lifted; i++)
+        lifted = lifted || o->lifted[i] == wish->object;
+    if (!lifted && !view_ban(pipeline_core(w->pipeline), wish->object, &ban))
+        world_broken(w, "I5: ban %" PRId64 " was issued and is gone", wish->object);
+}
+
 /* What was answered is there after any crash. */
 void operator_check(struct world *w)
 {
@@ -220,6 +246,8 @@ void operator_check(struct world *w)
     for (int i = 0; core && i < MAX_WISHES; i++) {
         const struct wish *wish = &o->wishes[i];
         struct view_token token;
+        if (wish->verb == OPERATE_BAN && wish->answered)
+            check_ban(w, wish);
         if (wish->verb != OPERATE_ENROL || !wish->answered)
             continue;
         if (!view_token(core, wish->object, &token))

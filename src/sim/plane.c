@@ -93,6 +93,7 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         const struct effect *e = &effects[i];
         world_mix(w, (uint64_t)e->kind << 48 ^ (uint64_t)(uint32_t)e->lobby << 16 ^ e->conn);
         if (e->kind == EFFECT_NOTE) {
+            shadow_rooms_judge(w, e);
             if (e->note == NOTE_MATCH_ENDED && str_eq(e->text, STR("Server lost")))
                 given_up(w, e->server_id);
             world_trace(w,
@@ -106,12 +107,23 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         bool refused_hello =
             (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO) && e->err;
         shadow_judge(w, e);
+        shadow_rooms_judge(w, e);
         if (e->kind == EFFECT_HEARTBEAT && !e->err)
             note_beat(w, e->conn);
         if (e->kind == EFFECT_SERVER_HELLO)
             judge_hello(w, e);
         if (e->kind == EFFECT_READ || e->kind == EFFECT_OPERATED) {
             operator_hear(w, e);
+            continue;
+        }
+        if (e->kind == EFFECT_SPAWN || e->kind == EFFECT_TERMINATE || e->kind == EFFECT_KICK_SEAT) {
+            machine_command(w, e);
+            continue;
+        }
+        if (e->kind == EFFECT_PLACED || e->kind == EFFECT_HOST_BEAT || e->kind == EFFECT_AGENT) {
+            if (e->kind == EFFECT_HOST_BEAT)
+                machine_beat(w, e);
+            (void)reply_later(w, e, random_between(&w->random, 0, 20));
             continue;
         }
         if (e->kind == EFFECT_CLOSE)
@@ -143,6 +155,8 @@ void plane_start(struct world *w)
         return;
     }
     reader_catch_up(w);
+    shadow_rooms_restarted(w);
+    machines_get_time(w);
     look(w);
     world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
 }
@@ -155,9 +169,11 @@ void plane_crash(struct world *w)
     if (w->committing && random_chance(&w->random, 50)) {
         (void)store_commit(w->store, &w->commit);
         shadow_stored(w, &w->commit);
+        shadow_rooms_stored(w, &w->commit);
         reader_stored(w, &w->commit);
     }
     w->committing = false;
+    shadow_rooms_crashed(w);
     pipeline_free(w->pipeline);
     w->pipeline = NULL;
     w->result->crashes++;
@@ -206,8 +222,12 @@ void plane_committed(struct world *w)
         w->result->failed_commits++;
     if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN) {
         shadow_stored(w, &w->commit);
+        shadow_rooms_stored(w, &w->commit);
         reader_stored(w, &w->commit);
     }
+    bool read_only = pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;
     pipeline_committed(w->pipeline, result, w->now_ms, world_wall_ms(w));
+    if (read_only && pipeline_state(w->pipeline) == PIPELINE_WRITABLE)
+        machines_get_time(w);
     look(w);
 }

@@ -24,6 +24,8 @@ struct sim_result {
     /* What the run went through, so that a zero can be believed. */
     int64_t answers;
     int64_t successes;
+    int64_t seats;  /* in rooms, given to players */
+    int64_t joined; /* … of which they came to */
     int64_t crashes;
     int64_t failed_commits;
     int64_t cuts;

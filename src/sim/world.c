@@ -73,7 +73,7 @@ struct happening *world_after(struct world *w, int64_t delay_ms, enum happening_
 static bool postponed(struct world *w, struct happening *h)
 {
     bool for_plane = h->kind == HAPPENS_TICK || h->kind == HAPPENS_COMMITTED ||
-                     h->kind == HAPPENS_PLANE_CLOSED ||
+                     h->kind == HAPPENS_PLANE_CLOSED || h->kind == HAPPENS_PARCEL ||
                      (h->kind == HAPPENS_LETTER && h->letter->to_plane);
     if (!for_plane || w->now_ms >= w->stopped_until_ms)
         return false;
@@ -132,7 +132,37 @@ static void happen(struct world *w, struct happening *h)
     case HAPPENS_OPERATOR:
         operator_wake(w);
         break;
+    case HAPPENS_PARCEL:
+        if (h->life == w->plane_life && w->pipeline)
+            plane_event(w, &h->parcel->event);
+        break;
+    case HAPPENS_REPLY:
+        if (h->reply->kind == EFFECT_PLACED)
+            player_hear(w, h->reply);
+        else
+            machine_hear(w, h->reply);
+        break;
+    case HAPPENS_MACHINE:
+        machine_wake(w, &w->machines[h->actor]);
+        break;
+    case HAPPENS_PLAYER:
+        player_wake(w, &w->players[h->actor]);
+        break;
+    case HAPPENS_CONNECT:
+        player_connect(w, &w->players[h->actor], h->life);
+        break;
+    case HAPPENS_PART:
+        player_part(w, &w->players[h->actor], h->life);
+        break;
     }
+}
+
+static void happening_free(struct happening *h)
+{
+    free(h->letter);
+    free(h->parcel);
+    free(h->reply);
+    free(h);
 }
 
 bool world_next(struct world *w)
@@ -146,8 +176,7 @@ bool world_next(struct world *w)
     if (postponed(w, h))
         return true;
     happen(w, h);
-    free(h->letter);
-    free(h);
+    happening_free(h);
     return true;
 }
 
@@ -156,6 +185,32 @@ static void enrol(struct core_config *config, enum enrolment_role role)
     struct enrolment *e = &config->enrolments[config->n_enrolments++];
     *e = (struct enrolment){.role = role, .fleet = "default", .regions = UINT64_MAX};
     core_hash_token(STR("x"), e->hash);
+}
+
+/* Rooms: a fleet of servers that agents start, hosts to start them on, players who want them. */
+static void add_rooms(struct world *w)
+{
+    struct random *r = &w->random;
+    struct fleet_config *arena = &w->config.fleets[w->n_fleets++];
+    *arena = (struct fleet_config){.name = "arena",
+                                   .provider = PROVIDER_AGENT,
+                                   .game = "game",
+                                   .server = "arena",
+                                   .versions = {{.name = "1"}},
+                                   .n_versions = 1};
+    arena->other_regions = random_chance(r, 50);
+    arena->max_players = (int32_t)random_between(r, 1, 4);
+    arena->spawn_ms = random_between(r, 5, 30) * 1000;
+    arena->reserve_ms = random_between(r, 5, 40) * 1000;
+    arena->empty_ms = random_between(r, 20, 300) * 1000;
+    arena->session_ms = random_between(r, 120, 3600) * 1000;
+    w->config.n_fleets = w->n_fleets;
+    w->n_machines = (int)random_between(r, 1, MAX_MACHINES);
+    w->n_players = (int)random_between(r, 2, MAX_PLAYERS);
+    for (int i = 0; i < w->n_machines; i++)
+        machine_init(w, &w->machines[i], i);
+    for (int i = 0; i < w->n_players; i++)
+        player_init(w, &w->players[i], i);
 }
 
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result)
@@ -185,6 +240,9 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
         game_init(w, &w->games[i], i);
     for (int i = 0; i < w->n_chats; i++)
         chat_init(w, &w->chats[i], i);
+    w->n_fleets = 1;
+    if (random_chance(&w->random, 60))
+        add_rooms(w);
     plane_start(w);
     world_after(w, 10 * 1000, HAPPENS_FAULT);
     world_after(w, 5 * 1000, HAPPENS_OPERATOR);
@@ -195,11 +253,11 @@ void world_done(struct world *w)
     pipeline_free(w->pipeline);
     store_close(w->store);
     shadow_done(w);
+    shadow_rooms_done(w);
     for (struct heap_node *n = heap_top(&w->queue); n; n = heap_top(&w->queue)) {
         struct happening *h = container_of(n, struct happening, node);
         heap_remove(&w->queue, n);
-        free(h->letter);
-        free(h);
+        happening_free(h);
     }
     heap_done(&w->queue);
     size_t at = 0;

@@ -3,7 +3,9 @@
  * Everything that happens is an entry in one queue ordered by time (then by the order of
  * insertion). A connection keeps the order of its messages in each direction; delays, stalls and
  * cuts are per connection. Actors (game.c, chat.c) hear messages and schedule their own wake-ups;
- * the control plane (plane.c) is the real pipeline on a simulated disk. */
+ * the control plane (plane.c) is the real pipeline on a simulated disk. Hosts (machine.c) and
+ * players (player.c) speak HTTP, one request per connection, so they have no wires: a request or
+ * its answer gets lost as a whole. */
 #pragma once
 
 #include "base/heap.h"
@@ -22,7 +24,12 @@ enum {
     MAX_LOBBIES = 4096,
     TEXT_MAX = 96,
     MAX_WISHES = 32,
-    MAX_REVOKED = 256
+    MAX_REVOKED = 256,
+    MAX_MACHINES = 3,
+    MAX_PROCESSES = 24,
+    MAX_REPORTS = 12,
+    MAX_PLAYERS = 16,
+    MAX_PARTY = 3,
 };
 
 /* ── messages ──────────────────────────────────────────────────────────────────────────────── */
@@ -36,6 +43,34 @@ struct letter {
     struct effect effect;
     char text[TEXT_MAX];
     uint8_t list[4 * MAX_MATCHES];
+};
+
+/* A request over HTTP on its way to the control plane, with its own texts. */
+struct parcel {
+    struct event event;
+    struct host_server servers[MAX_PROCESSES];
+    struct place_player players[MAX_PARTY];
+    char accounts[MAX_PARTY][24];
+    char addresses[MAX_PARTY][32];
+    char text[TEXT_MAX];
+    char url[TEXT_MAX];
+};
+
+/* What comes back, or a command to a host. */
+struct reply {
+    enum effect_kind kind;
+    conn_id conn;
+    int32_t err;
+    int machine; /* of a command */
+    int64_t server;
+    int64_t session;
+    char text[TEXT_MAX]; /* JOINED: whose seat it is; KICK_SEAT: the key */
+    int n_seats;
+    struct reply_seat {
+        int64_t seat;
+        char account[24];
+        char key[TEXT_MAX];
+    } seats[MAX_PARTY];
 };
 
 enum happening_kind {
@@ -52,6 +87,12 @@ enum happening_kind {
     HAPPENS_OPERATOR,
     HAPPENS_REPEAT, /* a chat server asks again for what it just asked */
     HAPPENS_SPEAK,  /* a game server answers a letter after some thought */
+    HAPPENS_PARCEL,
+    HAPPENS_REPLY,
+    HAPPENS_MACHINE,
+    HAPPENS_PLAYER,
+    HAPPENS_CONNECT, /* a player shows his key to the server he was sent to */
+    HAPPENS_PART,    /* … and goes */
 };
 
 struct happening {
@@ -63,6 +104,8 @@ struct happening {
     int actor;
     int64_t life; /* of the plane or actor it was meant for; stale ones are dropped */
     struct letter *letter;
+    struct parcel *parcel;
+    struct reply *reply;
 };
 
 /* ── actors ────────────────────────────────────────────────────────────────────────────────── */
@@ -131,6 +174,66 @@ struct chat {
     int n_lobbies;
 };
 
+/* Something a server's agent must tell, until it is answered. */
+struct report {
+    enum agent_verb verb;
+    int64_t seq;
+    int player; /* JOINED: who showed the key */
+    bool wrong; /* … and it is no key of this server */
+    char key[TEXT_MAX];
+};
+
+enum process_state { PROCESS_STARTING = 1, PROCESS_RUNNING, PROCESS_ENDING, PROCESS_GONE };
+
+/* A spawned game server. It outlives its agent. */
+struct process {
+    int64_t server;
+    int64_t session;
+    enum process_state state;
+    bool fails;         /* it will never be ready */
+    int64_t changes_ms; /* when it is ready, or ends */
+    int64_t seq;        /* of its last report */
+    struct report reports[MAX_REPORTS];
+    int n_reports;
+    conn_id asking; /* the first report is under way */
+    int64_t asked_ms;
+    struct report accepted[MAX_REPORTS]; /* the newest keys that opened a seat */
+    int n_accepted;
+};
+
+/* A host: its agent and what runs on it. */
+struct machine {
+    int index;
+    int8_t region;
+    int32_t slots;
+    int64_t beat;
+    bool agent_down;
+    int64_t agent_back_ms;
+    int64_t cut_until_ms; /* nothing reaches it and nothing leaves it */
+    int64_t next_beat_ms;
+    conn_id beating;          /* the last heartbeat */
+    int64_t host;             /* its id there; 0 = not told yet */
+    int64_t beat_ms;          /* since when it may be silent */
+    int64_t slept_at_beat_ms; /* how long the plane had been stopped by then */
+    bool leaving;
+    int slow_percent; /* of its servers are not ready in time */
+    int fail_percent;
+    struct process processes[MAX_PROCESSES];
+    int n_processes;
+    int64_t past[MAX_PROCESSES]; /* servers that ran here, newest last */
+    int n_past;
+};
+
+struct player {
+    int index;
+    conn_id conn; /* he waits for an answer; 0 = no */
+    int64_t asked_ms;
+    int64_t seat; /* he was given */
+    int64_t server;
+    int64_t room;
+    char key[TEXT_MAX];
+};
+
 /* What the operator asked for once. */
 struct wish {
     int number;
@@ -151,6 +254,8 @@ struct operator
     int n_wishes;
     int64_t revoked[MAX_REVOKED];
     int n_revoked;
+    int64_t lifted[MAX_REVOKED]; /* bans of which he asked that */
+    int n_lifted;
     conn_id reading; /* 0 = not */
     int64_t seen_session;
     bool seen_opened;
@@ -206,13 +311,22 @@ struct world {
     int64_t disk_fails_until_ms;
     int disk_mode;
 
-    struct map shadow; /* session id → struct shadow */
-    struct map wires;  /* conn id → struct wire */
+    struct map shadow;       /* session id → struct shadow */
+    struct map shadow_rooms; /* room id → struct row_room */
+    struct map shadow_seats; /* seat id → struct shadow_seat */
+    struct map shadow_bans;  /* ban id → struct row_ban */
+    struct map shadow_asked; /* id of a ticket for a room → struct row_room_ticket */
+    struct map wires;        /* conn id → struct wire */
     conn_id next_conn;
     struct game games[MAX_GAMES];
     int n_games;
     struct chat chats[MAX_CHATS];
     int n_chats;
+    struct machine machines[MAX_MACHINES];
+    int n_machines; /* 0: no rooms in this world */
+    struct player players[MAX_PLAYERS];
+    int n_players;
+    size_t n_fleets; /* that are always configured */
     struct operator operator;
     struct reader reader;
 };
@@ -263,6 +377,43 @@ void shadow_stored(struct world *w, const struct store_batch *batch);
 void shadow_judge(struct world *w, const struct effect *effect);
 bool shadow_has_session(const struct world *w, int64_t id, bool opened);
 void shadow_done(struct world *w);
+
+/* shadow_room.c: the same of rooms, their seats and bans. */
+void shadow_rooms_stored(struct world *w, const struct store_batch *batch);
+void shadow_rooms_judge(struct world *w, const struct effect *effect);
+void shadow_rooms_crashed(struct world *w);
+void shadow_rooms_restarted(struct world *w);
+void shadow_rooms_done(struct world *w);
+
+/* machine.c */
+void machine_init(struct world *w, struct machine *m, int index);
+void machine_wake(struct world *w, struct machine *m);
+void machine_command(struct world *w, const struct effect *effect);
+void machine_hear(struct world *w, const struct reply *reply);
+void machine_fault(struct world *w);
+
+/* The control plane answers a heartbeat; it starts, or can store again: everybody has his time. */
+void machine_beat(struct world *w, const struct effect *effect);
+void machines_get_time(struct world *w);
+
+/* True when that host has been silent for so long that nothing on it may run out. */
+bool machine_is_away(const struct world *w, int64_t host);
+struct process *process_find(struct world *w, int64_t server);
+struct process *process_some(struct world *w);
+struct report *process_report(struct process *p, enum agent_verb verb);
+
+/* Sends a request, or brings back its answer; both may get lost. */
+struct parcel *parcel_new(enum event_kind kind, conn_id conn);
+void parcel_send(struct world *w, struct parcel *parcel);
+struct happening *reply_later(struct world *w, const struct effect *effect, int64_t delay_ms);
+
+/* player.c */
+void player_init(struct world *w, struct player *p, int index);
+void player_wake(struct world *w, struct player *p);
+void player_connect(struct world *w, struct player *p, int64_t seat);
+void player_part(struct world *w, struct player *p, int64_t seat);
+void player_joined(struct world *w, struct player *p);
+void player_hear(struct world *w, const struct reply *reply);
 
 /* reader.c */
 void reader_stored(struct world *w, const struct store_batch *batch);

@@ -50,6 +50,8 @@ static void long_run_goes_through_everything(void **state)
         assert_true(r.steps > 10000);
         sum.answers += r.answers;
         sum.successes += r.successes;
+        sum.seats += r.seats;
+        sum.joined += r.joined;
         sum.crashes += r.crashes;
         sum.failed_commits += r.failed_commits;
         sum.cuts += r.cuts;
@@ -58,6 +60,8 @@ static void long_run_goes_through_everything(void **state)
     }
     assert_true(sum.answers > sum.successes);
     assert_true(sum.successes > 100);
+    assert_true(sum.joined > 100);
+    assert_true(sum.seats > sum.joined);
     assert_true(sum.crashes > 10);
     assert_true(sum.failed_commits > 10);
     assert_true(sum.cuts > 10);
