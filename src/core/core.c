@@ -459,6 +459,12 @@ void core_count(const struct core *core, struct core_counts *ret)
         .tickets_open = core->tickets_open,
         .tickets_kept = core->tickets_finished,
         .chat_servers = (int32_t)core->chat_servers.len,
+        .hosts = (int32_t)core->rolls[ROW_host].n,
+        .rooms_starting = core->rooms_in[ROOM_STARTING],
+        .rooms_open = core->rooms_in[ROOM_OPEN],
+        .rooms_ending = core->rooms_in[ROOM_ENDING],
+        .room_seats = (int32_t)core->rolls[ROW_room_seat].n,
+        .room_tickets_open = core->room_tickets_open,
     };
     size_t at = 0;
     for (const struct fleet *fleet = NULL; (fleet = map_next(&core->fleets, &at));) {

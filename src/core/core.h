@@ -191,6 +191,12 @@ struct core_counts {
     int32_t tickets_open;
     int32_t tickets_kept;
     int32_t chat_servers;
+    int32_t hosts;
+    int32_t rooms_starting;
+    int32_t rooms_open;
+    int32_t rooms_ending;
+    int32_t room_seats; /* reserved and taken */
+    int32_t room_tickets_open;
 };
 void core_count(const struct core *core, struct core_counts *ret);
 

@@ -268,10 +268,22 @@ void room_ticket_done(struct core *core, struct room_ticket *ticket)
     answer_askers(core, ticket);
 }
 
+/* As much of a sentence that came from outside as is kept, cut where a character ends. */
+static struct str sentence(struct str s)
+{
+    enum { WHY_MAX = 1024 };
+    if (s.len <= WHY_MAX)
+        return s;
+    size_t len = WHY_MAX;
+    while (len > 0 && ((unsigned char)s.at[len] & 0xC0) == 0x80)
+        len--;
+    return (struct str){s.at, len};
+}
+
 static void fail(struct core *core, struct room_ticket *ticket, int err, struct str why)
 {
     ticket->row.error = err;
-    long_set(&ticket->row.why, why);
+    long_set(&ticket->row.why, sentence(why));
     move(core, ticket, ROOM_TICKET_FAILED);
     ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
     answer_askers(core, ticket);

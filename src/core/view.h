@@ -379,7 +379,7 @@ int64_t view_next_seat_of(const struct core *core, struct str account, int64_t a
 int64_t view_next_seat_in(const struct core *core, int64_t room, int64_t after);
 
 /* The rooms of a fleet's version that are open, best first for somebody in that region (-1 = no
- * matter): calls `each` until it says false. show_full: those without a place too. */
+ * matter), without those whose host is away: calls `each` until it says false. show_full: those without a place too. */
 void view_rooms_open(const struct core *core, int64_t fleet_id, const char *version, int8_t region,
                      const struct filter *filter, bool show_full,
                      bool (*each)(void *user, int64_t room), void *user);

@@ -186,6 +186,7 @@ void view_rooms_open(const struct core *core, int64_t fleet_id, const char *vers
         for (size_t k = 0; k < shelf->n; k++) {
             const struct room *room = shelf->rooms[k];
             bool shown = (show_full || room_free_seats(room) > 0) && room_suits(room, filter);
+            shown = shown && !host_is_away(room->host);
             if (shown && !each(user, room->row.id))
                 return;
         }

@@ -288,6 +288,26 @@ static void who_speaks_for_another_hosts_server_is_refused(void **state)
     assert_int_equal(seat_of(f, "ann")->row.state, ROOM_SEAT_RESERVED);
 }
 
+static void what_is_too_long_is_cut(void **state)
+{
+    struct fixture *f = *state;
+    static char text[8000];
+    host_up(f, 0, EU);
+    conn_id conn = create(f, "ann");
+    struct room *room = spawned(f);
+    for (size_t i = 0; i + 1 < sizeof(text); i += 2)
+        memcpy(text + i, "\xc3\xa9", 2);
+    struct event e = says(room, AGENT_FAILED, 1);
+    e.agent.text = (struct str){text + 1, sizeof(text) - 1}; /* the cut is inside a character */
+    e.agent.tail = (struct str){text, sizeof(text) - 1};
+    step(f, &e);
+    const struct effect *refusal = answered(f, EFFECT_PLACED, conn, ERR_SPAWN_FAILED);
+    assert_int_equal(refusal->text.len, 1023);
+    assert_int_equal(refusal->placed->tail.len, 4095);
+    assert_int_equal((uint8_t)refusal->placed->tail.at[0], 0xC3);
+    seal(f);
+}
+
 static void events_of_nobodys_server_are_answered(void **state)
 {
     struct fixture *f = *state;
@@ -350,6 +370,7 @@ int main(void)
         ROOMS_TEST(the_agents_own_report_of_a_timeout_is_one),
         ROOMS_TEST(an_exit_ends_the_room_with_a_report),
         ROOMS_TEST(who_speaks_for_another_hosts_server_is_refused),
+        ROOMS_TEST(what_is_too_long_is_cut),
         ROOMS_TEST(events_of_nobodys_server_are_answered),
         ROOMS_TEST(deployments_can_be_asked_for),
     };
