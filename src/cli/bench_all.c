@@ -45,6 +45,7 @@ static const struct part {
     {"footprint", bench_footprint, 0, "info"},
     {"store", bench_store, 1, "info"},
     {"http", bench_http, 1, "info"},
+    {"join", bench_join, 2, "info"},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };

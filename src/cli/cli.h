@@ -70,14 +70,15 @@ int bench_connections_run(int argc, char **argv);
 int bench_core_run(int argc, char **argv);
 int bench_store_run(int argc, char **argv);
 int bench_http_run(int argc, char **argv);
+int bench_join_run(int argc, char **argv);
 int bench_restart_run(int argc, char **argv);
 int bench_footprint_run(int argc, char **argv);
 int bench_all_run(int argc, char **argv);
 
 /* Usage texts, beside the code that keeps them true. */
 extern const char serve_usage[];
-extern const char game_server_usage[];
 extern const char agent_usage[];
+extern const char game_server_usage[];
 extern const char allocate_usage[];
 extern const char dump_usage[];
 extern const char sim_usage[];
@@ -105,6 +106,7 @@ extern const struct arg bench_connections_options[];
 extern const struct arg bench_core_options[];
 extern const struct arg bench_store_options[];
 extern const struct arg bench_http_options[];
+extern const struct arg bench_join_options[];
 extern const struct arg bench_restart_options[];
 extern const struct arg bench_footprint_options[];
 extern const struct arg bench_all_options[];
