@@ -166,11 +166,37 @@ void metrics_placed(struct metrics *m, const struct effect *e)
     m->placed[error_of(e->err)]++;
 }
 
+/* Tickets for rooms are counted apart: a spawn takes seconds where a server that runs takes none,
+ * and one figure for both would say nothing of either. */
+static bool is_for_room(const struct effect *e)
+{
+    bool ticket = e->note == NOTE_TICKET_OPENED || e->note == NOTE_TICKET_DONE ||
+                  e->note == NOTE_TICKET_FAILED || e->note == NOTE_TICKET_RETRY;
+    return ticket && e->lobby == 0;
+}
+
+static void join_note(struct metrics *m, struct series *s, const struct effect *e, int64_t now_us,
+                      int64_t wall_ms)
+{
+    if (e->note == NOTE_TICKET_DONE) {
+        s->joins[RESULT_DONE]++;
+        observe(&s->join_durations, elapsed_us(e->asked_us, now_us));
+    } else if (e->note == NOTE_TICKET_FAILED) {
+        s->joins[RESULT_FAILED]++;
+        s->joins_failed[error_of(e->err)]++;
+        remember_refusal(m, e, wall_ms);
+    }
+}
+
 void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int64_t wall_ms)
 {
     /* What belongs to no fleet, a host say, is of no place of a fleet either. */
     struct series *s = series_of(m, e->fleet_id, e->fleet_id != 0 ? e->region_code : -1);
     s->notes[e->note]++;
+    if (is_for_room(e)) {
+        join_note(m, s, e, now_us, wall_ms);
+        return;
+    }
     switch (e->note) {
     case NOTE_TICKET_OPENED:
         s->requests++;

@@ -63,6 +63,9 @@ struct series {
     struct uptimes uptimes; /* of the last look at all servers */
     struct uptimes looking; /* of the one under way */
 
+    uint64_t joins[RESULTS]; /* tickets for rooms, this and the next two */
+    uint64_t joins_failed[ERR_ORDER_END];
+    struct histogram join_durations;
     uint64_t spawned[SPAWNED_ENDS];
     uint64_t rooms_ended[END_REASONS];
     uint64_t expired; /* reservations */

@@ -546,12 +546,12 @@ static void write_spawned(struct scrape *s, const char *name, const struct how *
     }
 }
 
-static void write_spawn_durations(struct scrape *s, const char *name, const struct how *how)
+static void write_room_histogram(struct scrape *s, const char *name, const struct how *how)
 {
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
         if (shows_rooms(p))
-            exposition_histogram(s->out, name, &p->labels, &p->series->spawns, how->scale);
+            exposition_histogram(s->out, name, &p->labels, member(p->series, how), how->scale);
     }
 }
 
@@ -564,6 +564,21 @@ static void write_rooms_ended(struct scrape *s, const char *name, const struct h
             uint64_t value = p->series->rooms_ended[r];
             if (value > 0)
                 write_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
+        }
+    }
+}
+
+static void write_joins(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        const struct series *series = p->series;
+        if (series->joins[RESULT_DONE] > 0 || shows_rooms(p))
+            write_result(s, name, p, RESULT_DONE, 0, series->joins[RESULT_DONE]);
+        for (int e = 0; e < ERR_ORDER_END; e++) {
+            if (series->joins_failed[e] > 0)
+                write_result(s, name, p, RESULT_FAILED, -e, series->joins_failed[e]);
         }
     }
 }
@@ -783,9 +798,13 @@ static const struct how hows[METRICS] = {
     [METRIC_ROOMS] = PLAIN(write_rooms),
     [METRIC_SEATS] = PLAIN(write_seats),
     [METRIC_PLACEMENTS] = PLAIN(write_placements),
+    [METRIC_JOINS] = PLAIN(write_joins),
+    [METRIC_JOIN_DURATION] = {write_room_histogram, offsetof(struct series, join_durations),
+                              &histogram_durations},
     [METRIC_SPAWNS] = ROOM_COUNTER(notes[NOTE_ROOM_SPAWNING]),
     [METRIC_SPAWN_RESULTS] = PLAIN(write_spawned),
-    [METRIC_SPAWN_DURATION] = {write_spawn_durations, 0, &histogram_durations},
+    [METRIC_SPAWN_DURATION] = {write_room_histogram, offsetof(struct series, spawns),
+                               &histogram_durations},
     [METRIC_SEATS_RESERVED] = ROOM_COUNTER(notes[NOTE_SEAT_RESERVED]),
     [METRIC_SEATS_TAKEN] = ROOM_COUNTER(notes[NOTE_SEAT_TAKEN]),
     [METRIC_SEATS_LEFT] = ROOM_COUNTER(notes[NOTE_SEAT_LEFT]),

@@ -170,6 +170,20 @@ def test_an_agent_that_refuses_is_quoted(world, ann):
         assert shown["passed_over"] == "failing" and shown["backoff_left_ms"] > 0
 
 
+def test_who_waits_for_a_server_is_told_that_muster_stops(make_world):
+    world = make_world(default_region="EU", fleets=fleets(), rates=NO_RATES)
+    with FakeHost(world.muster, script=lambda server: None) as host:
+        ann = Player(world, "ann")
+        got = []
+        waiting = threading.Thread(
+            target=lambda: got.append(ann.ask("POST", "/create/arena/main/1.0", data={})))
+        waiting.start()
+        host.spawned.get(timeout=10)
+        assert world.muster.term() == 0
+        waiting.join(10)
+        assert (got[0].status, got[0].error["code"]) == (503, "busy")
+
+
 # --- events
 
 
@@ -548,6 +562,9 @@ def test_metrics_of_rooms(world, host, ann):
     page = world.wait(looked, "a look at all rooms")
     assert page.get("muster_hosts", region="EU", status="healthy") == 1
     assert page.get("muster_rooms", **place, state="open") == 1
+    assert page.get("muster_joins_total", **place, result="done", reason="ok") == 1
+    assert page.get("muster_join_duration_seconds_count", **place) == 1
+    assert page.sum("muster_allocations_total", fleet="arena") == 0
     assert page.get("muster_spawns_total", **place) == 1
     assert page.get("muster_spawn_results_total", **place, result="open") == 1
     assert page.get("muster_spawn_duration_seconds_count", **place) == 1

@@ -375,7 +375,7 @@ static void a_request_for_any_region_is_of_several(void **state)
 static void without_the_time_of_asking_it_is_only_counted(void **state)
 {
     struct world *w = *state;
-    struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_TICKET_DONE, .fleet_id = 1};
+    struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_TICKET_DONE, .fleet_id = 1, .lobby = 1};
     e.region_code = EU;
     metrics_note(w->metrics, &e, w->now_us, 0);
     struct metrics_recent recent;
@@ -383,6 +383,73 @@ static void without_the_time_of_asking_it_is_only_counted(void **state)
     assert_int_equal(recent.done, 1);
     assert_int_equal(recent.p99_us, 0);
     assert_sample(w, DURATION "_count{fleet=\"1\",region=\"EU\",result=\"done\"}", "0");
+}
+
+/* ── rooms ─────────────────────────────────────────────────────────────────────────────────── */
+
+static void room_note(struct world *w, enum note note, enum end_reason reason, int err)
+{
+    struct effect e = {.kind = EFFECT_NOTE, .note = note, .fleet_id = 1, .err = err};
+    e.region_code = EU;
+    e.reason = (int8_t)reason;
+    e.asked_us = w->now_us > 2000000 ? w->now_us - 2000000 : 1;
+    if (note == NOTE_SEAT_LEFT)
+        e.text = STR("the reservation ran out");
+    metrics_note(w->metrics, &e, w->now_us, 0);
+}
+
+#define ROOM_ "{fleet=\"1\",region=\"EU\""
+
+static void spawns_and_seats_are_counted(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++)
+        room_note(w, NOTE_ROOM_SPAWNING, END_NONE, 0);
+    room_note(w, NOTE_ROOM_OPEN, END_NONE, 0);
+    room_note(w, NOTE_ROOM_ENDED, END_SPAWN_TIMEOUT, 0);
+    room_note(w, NOTE_ROOM_ENDED, END_EMPTY, 0);
+    room_note(w, NOTE_SEAT_RESERVED, END_NONE, 0);
+    room_note(w, NOTE_SEAT_LEFT, END_NONE, 0);
+    assert_sample(w, "muster_spawns_total" ROOM_ "}", "3");
+    assert_sample(w, "muster_spawn_results_total" ROOM_ ",result=\"open\"}", "1");
+    assert_sample(w, "muster_spawn_results_total" ROOM_ ",result=\"timed_out\"}", "1");
+    assert_sample(w, "muster_spawn_results_total" ROOM_ ",result=\"failed\"}", "0");
+    assert_sample(w, "muster_rooms_ended_total" ROOM_ ",reason=\"empty\"}", "1");
+    assert_sample(w, "muster_room_seats_expired_total" ROOM_ "}", "1");
+    assert_sample(w, "muster_spawn_duration_seconds_count" ROOM_ "}", "1");
+}
+
+static void tickets_for_rooms_are_no_allocations(void **state)
+{
+    struct world *w = *state;
+    struct metrics_recent recent;
+    struct metrics_refusal refusals[RECENT_REFUSALS];
+    room_note(w, NOTE_TICKET_OPENED, END_NONE, 0);
+    room_note(w, NOTE_TICKET_DONE, END_NONE, 0);
+    room_note(w, NOTE_TICKET_FAILED, END_NONE, ERR_NO_HOST);
+    metrics_recent(w->metrics, w->now_us, &recent);
+    assert_int_equal(recent.done + recent.failed, 0);
+    assert_int_equal(metrics_refusals(w->metrics, refusals), 1);
+    assert_sample(w, "muster_joins_total" ROOM_ ",result=\"done\",reason=\"ok\"}", "1");
+    assert_sample(w, "muster_joins_total" ROOM_ ",result=\"failed\",reason=\"no_host\"}", "1");
+    assert_sample(w, "muster_allocation_requests_total" ROOM_ "}", "0");
+}
+
+static void what_agents_are_asked_is_counted(void **state)
+{
+    struct world *w = *state;
+    metrics_agent_call(w->metrics, "spawn", 202, 1000);
+    metrics_agent_call(w->metrics, "spawn", 409, 1000);
+    metrics_agent_call(w->metrics, "spawn", 0, 1000);
+    metrics_agent_events(w->metrics, 7);
+    metrics_placed(w->metrics, &(struct effect){.err = ERR_BANNED});
+    assert_sample(w, "muster_agent_calls_total{call=\"spawn\",result=\"done\"}", "1");
+    assert_sample(w, "muster_agent_calls_total{call=\"spawn\",result=\"refused\"}", "1");
+    assert_sample(w, "muster_agent_calls_total{call=\"spawn\",result=\"unanswered\"}", "1");
+    assert_sample(w, "muster_agent_call_duration_seconds_count{call=\"spawn\"}", "3");
+    assert_sample(w, "muster_agent_event_batch_sum", "7");
+    assert_sample(w, "muster_placements_total{reason=\"banned\"}", "1");
+    assert_sample(w, "muster_placements_total{reason=\"ok\"}", "0");
 }
 
 /* ── servers and matches ───────────────────────────────────────────────────────────────────── */
@@ -621,7 +688,7 @@ static void series_are_bounded(void **state)
     metrics_watch(w->metrics, &(struct metrics_sources){.pipeline = NULL});
     for (int32_t fleet = 1; fleet <= CORE_MAX_FLEETS + 2; fleet++) {
         for (int8_t region = -1; region < REGION_CODES; region++) {
-            struct effect e = {.note = NOTE_TICKET_OPENED, .fleet_id = fleet};
+            struct effect e = {.note = NOTE_TICKET_OPENED, .fleet_id = fleet, .lobby = 1};
             e.region_code = region;
             metrics_note(w->metrics, &e, 0, 0);
         }
@@ -646,6 +713,9 @@ int main(void)
         TEST(only_a_cancel_without_an_answer_is_an_allocation),
         TEST(a_request_for_any_region_is_of_several),
         TEST(without_the_time_of_asking_it_is_only_counted),
+        TEST(spawns_and_seats_are_counted),
+        TEST(tickets_for_rooms_are_no_allocations),
+        TEST(what_agents_are_asked_is_counted),
         TEST(servers_are_shown_by_status),
         TEST(a_silent_server_is_a_timeout),
         TEST(round_trips_are_of_servers_only),
