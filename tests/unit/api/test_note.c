@@ -116,6 +116,35 @@ static void test_what_an_operator_did(void **state)
                                     "from=\"127.0.0.1\" action=\"drain\"\n");
 }
 
+static void test_hosts_rooms_and_seats(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE,
+                       .note = NOTE_HOST_BACKOFF,
+                       .object = 3,
+                       .chat = STR("host-1"),
+                       .wall_ms = 10000};
+    assert_string_equal(
+        logged(&e), "level=warn msg=\"host passed over after a failure\" host=3 name=\"host-1\" "
+                    "for_ms=10000\n");
+    e = (struct effect){.kind = EFFECT_NOTE,
+                        .note = NOTE_ROOM_ENDED,
+                        .server_id = 12,
+                        .session = 34,
+                        .object = 3,
+                        .reason = END_EMPTY};
+    assert_string_equal(logged(&e),
+                        "level=info msg=\"room ended\" server=12 session=34 host=3 reason=empty\n");
+    e = (struct effect){.kind = EFFECT_NOTE,
+                        .note = NOTE_SEAT_LEFT,
+                        .session = 34,
+                        .object = 77,
+                        .chat = STR("ann"),
+                        .text = STR("the reservation ran out")};
+    assert_string_equal(logged(&e), "level=info msg=\"seat left\" session=34 seat=77 "
+                                    "player=\"ann\" text=\"the reservation ran out\"\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +154,7 @@ int main(void)
         cmocka_unit_test(test_long_text_loses_no_ids),
         cmocka_unit_test(test_what_needs_a_look_is_a_warning),
         cmocka_unit_test(test_what_an_operator_did),
+        cmocka_unit_test(test_hosts_rooms_and_seats),
         cmocka_unit_test(test_nothing_below_the_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,57 @@ static void nothing_is_known_of_the_tries(void **state)
     assert_sentence(&t, &server_7, "Placed on server 7 (EU, 10.0.0.7:7777).");
 }
 
+/* ── rooms ─────────────────────────────────────────────────────────────────────────────────── */
+
+static void assert_room_sentence(const struct view_room_ticket *t, const struct view_room *room,
+                                 const char *expected)
+{
+    struct buf b = {0};
+    why_room_sentence(t, room, &b);
+    buf_append(&b, "", 1);
+    assert_string_equal((const char *)b.data, expected);
+    buf_done(&b);
+}
+
+static const struct view_room room_34 = {
+    .id = 34, .fleet = "arena", .version = "1.0", .region_name = "EU", .host_name = "host-1"};
+
+static void a_seat_in_a_room_that_was_there(void **state)
+{
+    (void)state;
+    struct view_room_ticket t = {.id = 1, .state = "done", .players = 1, .room = 34};
+    assert_room_sentence(&t, &room_34,
+                         "1 seat was given in room 34 (arena, version 1.0, EU, on host host-1).");
+    t.players = 3;
+    assert_room_sentence(&t, NULL, "3 seats were given in room 34.");
+}
+
+static void a_new_room_at_the_second_host(void **state)
+{
+    (void)state;
+    struct view_room_ticket t = {.id = 1, .state = "done", .players = 1, .room = 34, .n_tries = 2};
+    t.tries[0] = (struct view_host_try){.host = 3, .outcome = "failed", .load_percent = 12};
+    t.tries[1] = (struct view_host_try){.host = 4, .outcome = "opened", .load_percent = 30};
+    assert_room_sentence(&t, &room_34,
+                         "1 seat was given in the new room 34 (arena, version 1.0, EU, on host "
+                         "host-1). Host 3 (load 12 %) could not start a server and host 4 (load 30 "
+                         "%) started its server.");
+}
+
+static void no_room_came_to_be(void **state)
+{
+    (void)state;
+    struct view_room_ticket t = {.id = 1, .state = "failed", .err = ERR_NO_HOST, .players = 1};
+    assert_room_sentence(&t, NULL, "Failed: No healthy host.");
+    t.why = STR("No healthy host in EU: 2 overloaded.");
+    assert_room_sentence(&t, NULL, "Failed: No healthy host in EU: 2 overloaded.");
+    t = (struct view_room_ticket){.id = 1, .state = "open", .open = true, .n_tries = 1};
+    t.tries[0] = (struct view_host_try){.host = 3, .outcome = "pending", .load_percent = 12};
+    assert_room_sentence(&t, NULL,
+                         "Open: its answer is still to come. Host 3 (load 12 %) has not started a "
+                         "server for it yet.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +278,9 @@ int main(void)
         cmocka_unit_test(open_ones_say_whom_they_wait_for),
         cmocka_unit_test(cancelled_before_and_after),
         cmocka_unit_test(nothing_is_known_of_the_tries),
+        cmocka_unit_test(a_seat_in_a_room_that_was_there),
+        cmocka_unit_test(a_new_room_at_the_second_host),
+        cmocka_unit_test(no_room_came_to_be),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
