@@ -103,19 +103,19 @@ static size_t add_lacking(const struct core *core, const struct host *host, int6
     return n + 1;
 }
 
-size_t view_lacking(const struct core *core, int64_t id, const uint8_t *digests[], size_t cap)
+size_t view_lacking(const struct core *core, int64_t host, const uint8_t *digests[], size_t cap)
 {
-    const struct host *host = host_find(core, id);
+    const struct host *there = host_find(core, host);
     size_t n = 0;
     size_t at = 0;
-    for (const struct fleet *fleet = NULL; host && (fleet = object_next(core, ROW_fleet, &at));) {
+    for (const struct fleet *fleet = NULL; there && (fleet = object_next(core, ROW_fleet, &at));) {
         uint64_t regions = fleet->config ? fleet->config->regions : 0;
-        if (!fleet->config || (regions && !is_bit(regions, host->row.region)))
+        if (!fleet->config || (regions && !is_bit(regions, there->row.region)))
             continue;
         LIST_EACH(&fleet->versions, version, struct version, in_fleet)
         {
-            n = add_lacking(core, host, version->row.wanted, digests, n, cap);
-            n = add_lacking(core, host, version->row.deployment, digests, n, cap);
+            n = add_lacking(core, there, version->row.wanted, digests, n, cap);
+            n = add_lacking(core, there, version->row.deployment, digests, n, cap);
         }
     }
     return n;

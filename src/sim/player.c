@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATIENCE_MS = 60 * 1000 };
@@ -151,8 +152,8 @@ void player_hear(struct world *w, const struct reply *reply)
             w->players[i].conn = 0;
     }
     for (int i = 0; i < reply->n_seats && !reply->err; i++) {
-        int index = -1;
-        (void)sscanf(reply->seats[i].account, "p%d", &index);
+        long index =
+            reply->seats[i].account[0] == 'p' ? strtol(reply->seats[i].account + 1, NULL, 10) : -1;
         if (index < 0 || index >= w->n_players) {
             world_broken(w, "a seat was given to %s, who never asked", reply->seats[i].account);
             return;

@@ -318,14 +318,14 @@ struct world {
     struct map shadow_asked; /* id of a ticket for a room → struct row_room_ticket */
     struct map wires;        /* conn id → struct wire */
     conn_id next_conn;
-    struct game games[MAX_GAMES];
     int n_games;
-    struct chat chats[MAX_CHATS];
     int n_chats;
-    struct machine machines[MAX_MACHINES];
     int n_machines; /* 0: no rooms in this world */
-    struct player players[MAX_PLAYERS];
     int n_players;
+    struct game games[MAX_GAMES];
+    struct chat chats[MAX_CHATS];
+    struct machine machines[MAX_MACHINES];
+    struct player players[MAX_PLAYERS];
     size_t n_fleets; /* that are always configured */
     struct operator operator;
     struct reader reader;
