@@ -171,6 +171,10 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         e->err = err;
         e->lobby = lobby;
         e->account = event->kind == EVENT_VALIDATE ? event->validate.account : 0;
+        if (event->kind == EVENT_AGENT) {
+            e->verb = (int8_t)event->agent.verb;
+            e->object = event->agent.server;
+        }
     }
 }
 

@@ -338,6 +338,8 @@ static void refuse_lost(struct core *fresh, const struct effect *lost)
     e->err = ERR_INTERNAL;
     e->lobby = lost->lobby;
     e->account = lost->account;
+    e->verb = lost->verb;
+    e->object = lost->object;
 }
 
 /* Requests that wait for an answer in the old core. */

@@ -213,24 +213,50 @@ static int create_room(struct core *core, struct placing *g, int8_t region)
 
 /* ── a room that is there ──────────────────────────────────────────────────────────────────── */
 
+/* How many free seats a room must have at least. Who sits somewhere may stay there, so then full
+ * rooms are looked at too. */
+static int32_t least_free(const struct core *core, const struct placing *g)
+{
+    for (size_t i = 0; i < g->p->n_players; i++) {
+        if (room_seat_of(core, (int32_t)g->fleet->row.id, g->p->players[i].account))
+            return 0;
+    }
+    return (int32_t)g->p->n_players;
+}
+
 /* The best room that suits: own region first, then the nearest, then the fullest. */
-static struct room *find_room(struct core *core, struct placing *g, int8_t region)
+static struct room *find_room(const struct core *core, const struct placing *g, int8_t region)
 {
     const struct version *version = version_row_of(g->fleet, g->p->version);
     int8_t regions[REGION_CODES];
     int n = version ? regions_by_distance(core, 0, region, regions) : 0;
-    int32_t seen = 0;
-    int32_t full = 0;
+    int32_t least = least_free(core, g);
     for (int i = 0; i < n && (!g->p->my_region_only || regions[i] == region); i++) {
         const struct shelf *shelf = &version->shelves[regions[i]];
-        for (size_t k = 0; k < shelf->n; k++) {
+        for (size_t k = shelf_first(shelf, least); k < shelf->n; k++) {
             struct room *room = shelf->rooms[k];
-            seen++;
-            if (host_is_away(room->host) || !room_suits(room, g->p->filter))
-                continue;
-            if (has_places(core, room, g->p))
+            if (!host_is_away(room->host) && room_suits(room, g->p->filter) &&
+                has_places(core, room, g->p))
                 return room;
-            full++;
+        }
+    }
+    return NULL;
+}
+
+/* Why there is none; only said, so it may look at every room. */
+static void explain(struct placing *g, int8_t region)
+{
+    const struct version *version = version_row_of(g->fleet, g->p->version);
+    int32_t seen = 0;
+    int32_t full = 0;
+    for (int8_t code = 0; version && code < REGION_CODES; code++) {
+        const struct shelf *shelf = &version->shelves[code];
+        if (g->p->my_region_only && code != region)
+            continue;
+        for (size_t k = 0; k < shelf->n; k++) {
+            const struct room *room = shelf->rooms[k];
+            seen++;
+            full += !host_is_away(room->host) && room_suits(room, g->p->filter);
         }
     }
     if (full > 0)
@@ -240,7 +266,6 @@ static struct room *find_room(struct core *core, struct placing *g, int8_t regio
     else
         (void)snprintf(g->text, sizeof(g->text), "there is no open room of %.64s %.*s",
                        g->fleet->row.name, (int)g->p->version.len, g->p->version.at);
-    return NULL;
 }
 
 static int join(struct core *core, struct placing *g, int8_t region)
@@ -250,10 +275,9 @@ static int join(struct core *core, struct placing *g, int8_t region)
         enter_room(core, g, room, region);
         return 0;
     }
-    if (g->p->auto_create) {
-        g->text[0] = '\0';
+    if (g->p->auto_create)
         return create_room(core, g, region);
-    }
+    explain(g, region);
     g->extra.retry_after_ms = RETRY_AFTER_MS;
     return ERR_NO_PLACE;
 }

@@ -126,11 +126,12 @@ static bool is_of(const struct room_ticket *ticket, const struct room_seat *seat
 static void show_seats(struct core *core, const struct room_ticket *ticket, const struct room *room,
                        struct placed *placed)
 {
-    struct placed_seat *seats = arena_alloc(&core->out->arena, PLACE_PLAYERS_MAX * sizeof(*seats));
+    size_t most = (size_t)ticket->row.players;
+    struct placed_seat *seats = arena_alloc(&core->out->arena, most * sizeof(*seats));
     char key[SEAT_KEY_SIZE];
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
-        if (!is_of(ticket, seat) || placed->n_seats == PLACE_PLAYERS_MAX)
+        if (!is_of(ticket, seat) || placed->n_seats == most)
             continue;
         seats[placed->n_seats++] = (struct placed_seat){
             .seat = seat->row.id,

@@ -28,6 +28,11 @@ static size_t place_of(const struct shelf *s, int32_t free_seats, int64_t id)
     return low;
 }
 
+size_t shelf_first(const struct shelf *s, int32_t free_seats)
+{
+    return place_of(s, free_seats, 0);
+}
+
 static void take_away(struct shelf *s, struct room *room)
 {
     size_t at = place_of(s, room->shelved_at, room->row.id);

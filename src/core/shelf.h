@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct room;
 
@@ -19,3 +20,6 @@ void shelf_done(struct shelf *s);
 /* Puts an open room where it now belongs, or takes it away when it is not open. Call whenever its
  * state or its free seats changed. */
 void shelf_update(struct room *room);
+
+/* The place of the first room with at least that many free seats; s->n when there is none. */
+size_t shelf_first(const struct shelf *s, int32_t free_seats);

@@ -169,6 +169,21 @@ static void a_join_prefers_the_fullest_room_and_lowest_id(void **state)
     assert_true(answered(f, EFFECT_PLACED, join(f, "h", false), 0)->session == one->row.id);
 }
 
+static void who_sits_in_a_full_room_may_join_it_again(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = open_room(f, "p0", NULL);
+    for (int i = 1; i < MAX_PLAYERS; i++) {
+        char account[8];
+        snprintf(account, sizeof(account), "p%d", i);
+        answered(f, EFFECT_PLACED, join(f, account, false), 0);
+    }
+    answered(f, EFFECT_PLACED, join(f, "other", false), ERR_NO_PLACE);
+    assert_true(answered(f, EFFECT_PLACED, join(f, "p2", false), 0)->session == room->row.id);
+    assert_int_equal(room->reserved, MAX_PLAYERS);
+}
+
 static void a_join_prefers_its_own_region_then_the_nearest(void **state)
 {
     struct fixture *f = *state;
@@ -442,6 +457,7 @@ int main(void)
         ROOMS_TEST(another_region_is_taken_where_the_fleet_allows_it),
         ROOMS_TEST(the_last_seat_is_won_once),
         ROOMS_TEST(a_join_prefers_the_fullest_room_and_lowest_id),
+        ROOMS_TEST(who_sits_in_a_full_room_may_join_it_again),
         ROOMS_TEST(a_join_prefers_its_own_region_then_the_nearest),
         ROOMS_TEST(a_join_looks_at_the_settings),
         ROOMS_TEST(a_join_without_a_room_creates_one),

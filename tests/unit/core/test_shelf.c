@@ -27,6 +27,9 @@ static void a_shelf_is_always_sorted(void **state)
         for (int i = 0; i < ROOMS; i++)
             open += rooms[i].row.state == ROOM_OPEN;
         assert_int_equal(s->n, open);
+        size_t first = shelf_first(s, 3);
+        for (size_t i = 0; i < s->n; i++)
+            assert_int_equal(room_free_seats(s->rooms[i]) >= 3, i >= first);
         for (size_t i = 1; i < s->n; i++) {
             int32_t a = room_free_seats(s->rooms[i - 1]);
             int32_t b = room_free_seats(s->rooms[i]);
