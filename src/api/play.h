@@ -42,7 +42,7 @@ extern const struct shape location_shape;     /* struct placed */
 extern const struct shape play_regions_shape; /* struct play_regions */
 extern const struct shape play_region_shape;  /* struct region_config */
 extern const struct shape map_place_shape;    /* struct region_config */
-extern const struct shape counts_shape;       /* struct play_counts */
+extern const struct shape counts_shape;       /* struct core_counts */
 extern const struct shape player_seat_shape;  /* struct player_seat */
 extern const struct shape player_shape;       /* struct player_answer */
 extern const struct shape issued_ban_shape;   /* struct view_ban */
@@ -61,12 +61,6 @@ struct placed_answer {
 
 struct play_regions {
     const char *mine; /* "" = nowhere */
-};
-
-struct play_counts {
-    int64_t counted_ms; /* monotonic */
-    int32_t rooms;
-    int32_t players;
 };
 
 struct player_seat {

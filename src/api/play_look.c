@@ -4,12 +4,9 @@
 #include "base/err.h"
 #include "wire/filter.h"
 
-#include <string.h>
-
 enum {
     ROOMS_MAX = 1000,              /* in one answer … */
     ROOMS_BYTES_MAX = 1024 * 1024, /* … and no more begins after this */
-    COUNTS_MS = 1000,
     EXAMINED_MAX = 10 * 1000,
 };
 
@@ -101,29 +98,11 @@ void handle_regions(struct call *c)
     call_read(c);
 }
 
-static void count(const struct core *core, struct play_counts *ret)
-{
-    struct view_room room;
-    int64_t id = 0;
-    ret->rooms = ret->players = 0;
-    while ((id = core_next(core, ROW_room, id))) {
-        if (!view_room(core, id, &room) || strcmp(room.state, "open") != 0)
-            continue;
-        ret->rooms++;
-        ret->players += room.reserved + room.taken;
-    }
-}
-
-/* Anybody may ask, so it is not counted for each. */
 void handle_counts(struct call *c)
 {
-    struct play_counts *kept = &c->rest->counts;
-    int64_t now_ms = c->rest->doors->monotonic_ms;
-    if (kept->counted_ms == 0 || now_ms - kept->counted_ms >= COUNTS_MS) {
-        count(call_core(c), kept);
-        kept->counted_ms = now_ms;
-    }
-    call_render(c, &counts_shape, kept);
+    struct core_counts counts;
+    core_count(call_core(c), &counts);
+    call_render(c, &counts_shape, &counts);
     call_read(c);
 }
 

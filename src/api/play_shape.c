@@ -272,11 +272,12 @@ const struct shape play_regions_shape = {
 
 const struct shape counts_shape = {
     .name = "Counts",
-    .help = "How much is going on; at most a second old.",
+    .help = "How much is going on.",
     .rows =
         (const struct shape_row[]){
-            ROW(INT32, "rooms", struct play_counts, rooms, "open"),
-            ROW(INT32, "players", struct play_counts, players, "with a seat in one"),
+            ROW(INT32, "rooms", struct core_counts, rooms_open, "open"),
+            ROW(INT32, "players", struct core_counts, room_seats,
+                "with a seat, those on their way counted"),
             {0},
         },
 };

@@ -7,7 +7,6 @@
 #include "api/access.h"
 #include "api/door.h"
 #include "api/metrics.h"
-#include "api/play.h"
 #include "api/seal.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -64,8 +63,7 @@ struct rest {
     int64_t started_wall_ms;
     bool stopping;
 
-    struct play_counts counts; /* what GET /status says */
-    struct buf openapi;        /* rendered when it is first asked for */
+    struct buf openapi; /* rendered when it is first asked for */
 
     struct map calls;     /* conn_id -> struct call, while core may answer it */
     struct list storing;  /* calls that wait for the store, the oldest first */
