@@ -250,6 +250,17 @@ static struct str read_text(struct reader *r, const struct json *object, const c
     return text;
 }
 
+/* The end of a text that may be longer than we keep: cut, and not within a character. An event that
+ * was refused for its length would come again for ever. */
+static struct str read_end(struct reader *r, const struct json *object, const char *key, size_t max)
+{
+    struct str text = read_text(r, object, key, 0, SIZE_MAX);
+    size_t skip = text.len > max ? text.len - max : 0;
+    while (skip > 0 && skip < text.len && ((uint8_t)text.at[skip] & 0xC0) == 0x80)
+        skip++;
+    return (struct str){text.at + skip, text.len - skip};
+}
+
 static int64_t read_int(struct reader *r, const struct json *object, const char *key, int64_t min,
                         int64_t max, bool required)
 {
@@ -565,15 +576,15 @@ static int read_event(struct reader *r, struct call *c, const struct json *v, st
         e->settings = read_settings(r, v, &c->arguments.arena);
         break;
     case AGENT_FAILED:
-        e->text = read_text(r, v, "text", 1, SENTENCE_MAX);
-        e->tail = read_text(r, v, "tail", 0, TAIL_MAX);
+        e->text = read_end(r, v, "text", SENTENCE_MAX);
+        e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_EXITED:
         e->exit_code = (int32_t)read_int(r, v, "exit_code", 0, 255, false);
         e->exit_signal = (int32_t)read_int(r, v, "exit_signal", 0, 255, false);
         e->peak_memory = read_int(r, v, "peak_memory", 0, INT64_MAX, false);
         e->run_ms = read_int(r, v, "run_ms", 0, INT64_MAX, false);
-        e->tail = read_text(r, v, "tail", 0, TAIL_MAX);
+        e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_JOINED:
         e->key = read_text(r, v, "key", 1, KEY_MAX);

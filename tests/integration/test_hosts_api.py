@@ -356,6 +356,16 @@ def test_exit_report(world, host, ann):
     assert room["exit"] == shown["exit"]
 
 
+def test_a_long_tail_is_cut(world, host, ann):
+    """Not refused: the agent would send it again for ever."""
+    server = server_of(host, ann.create())
+    host.servers.pop(server.id)
+    server.say("exited", exit_code=1, peak_memory=1, run_ms=1, tail="x" + "ä" * 5000 + "end")
+    tail = world.api.get(f"/v1/servers/{server.id}")["exit"]["tail"]
+    assert len(tail.encode()) <= 4096 and tail.endswith("äend")
+    assert set(tail) == set("ände")
+
+
 # --- changing
 
 
