@@ -250,7 +250,7 @@ void ask_put_path(const struct ask *a, struct buf *path)
             at += n + 1;
         }
     }
-    if (!operation_changes(a->operation))
+    if (!operation_changes(a->operation) || a->operation->upload)
         put_query(a, path);
 }
 
@@ -283,7 +283,7 @@ static void put_field(struct json_writer *w, const struct ask *a, size_t i)
 void ask_put_body(const struct ask *a, struct buf *body)
 {
     struct json_writer w = {.out = body};
-    if (!operation_has_body(a->operation))
+    if (!operation_has_body(a->operation) || a->operation->upload)
         return;
     json_open_object(&w);
     for (size_t i = 0; a->operation->fields[i].name; i++) {

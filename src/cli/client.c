@@ -44,6 +44,8 @@ struct client {
     bool enough; /* take wants no more */
     void (*on_wait)(void *user);
     void *wait_user;
+    client_sent *sent; /* of an upload; NULL = nobody */
+    void *sent_user;
 };
 
 /* The host of the URL without its port; the brackets of an IPv6 address are dropped. */
@@ -294,8 +296,10 @@ static size_t on_data(char *at, size_t size, size_t n, void *user)
 /* libcurl asks at least once a second whether to go on. */
 static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t d, curl_off_t e)
 {
-    (void)a, (void)b, (void)d, (void)e;
+    (void)a, (void)b;
     struct client *c = user;
+    if (c->sent)
+        c->sent(c->sent_user, e, d);
     struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
     c->stopped = c->stop_fd >= 0 && poll(&stop, 1, 0) > 0;
     if (c->on_wait && !c->stopped)
@@ -488,6 +492,36 @@ enum client_result client_stream(struct client *c, const char *path, const char 
         return result;
     snprintf(ret->why, sizeof(ret->why), "Muster at %s has ended the stream", c->url);
     return CLIENT_UNREACHABLE;
+}
+
+static size_t on_wanted(char *at, size_t size, size_t n, void *user)
+{
+    const int *fd = user;
+    ssize_t got = read(*fd, at, size * n);
+    return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
+}
+
+enum client_result client_upload(struct client *c, const char *path, int fd, int64_t size,
+                                 client_sent *sent, void *user, struct client_answer *ret)
+{
+    client_answer_done(ret);
+    c->take = NULL;
+    c->sent = sent;
+    c->sent_user = user;
+    curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, 0L);
+    curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 0L);
+    set_method(c, HTTP_POST, NULL);
+    curl.easy_setopt(c->handle, CURLOPT_POSTFIELDS, NULL);
+    curl.easy_setopt(c->handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+    curl.easy_setopt(c->handle, CURLOPT_READFUNCTION, on_wanted);
+    curl.easy_setopt(c->handle, CURLOPT_READDATA, &fd);
+    struct curl_slist *headers = curl.slist_append(NULL, "Content-Type: application/octet-stream");
+    headers = curl.slist_append(headers, "Expect: 100-continue"); /* a refusal comes first */
+    CURLcode code = perform(c, path, headers);
+    curl.slist_free_all(headers);
+    c->sent = NULL;
+    ret->status = (int)status_of(c);
+    return code == CURLE_OK ? understand(c, ret) : unreachable(c, code, ret);
 }
 
 /* ── paths ─────────────────────────────────────────────────────────────────────────────────── */

@@ -75,6 +75,12 @@ enum client_result client_stream(struct client *c, const char *path, const char 
 enum client_result client_read(struct client *c, const char *path, client_take *take, void *user,
                                struct client_answer *ret);
 
+/* POSTs a file of that size, from where its descriptor stands; `sent` is told how far it is. Waits
+ * for the answer for as long as something happens. */
+typedef void client_sent(void *user, int64_t sent, int64_t size);
+enum client_result client_upload(struct client *c, const char *path, int fd, int64_t size,
+                                 client_sent *sent, void *user, struct client_answer *ret);
+
 void client_answer_done(struct client_answer *a);
 
 /* ── paths ─────────────────────────────────────────────────────────────────────────────────── */

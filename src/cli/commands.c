@@ -25,7 +25,7 @@ const struct command commands[] = {
     {.name = "dev",
      .group = GROUP_RUN,
      .run = dev_run,
-     .summary = "run Muster with demo game servers and a demo chat server",
+     .summary = "run Muster with demo game servers, rooms, players and a demo chat server",
      .usage = dev_usage},
     {.name = "game-server",
      .group = GROUP_RUN,
@@ -350,6 +350,18 @@ const struct command commands[] = {
      .shared = remote_output_options,
      .operation = "terminate_server",
      .example = "muster terminate 3\n"},
+    {.name = "deploy",
+     .group = GROUP_CHANGE,
+     .run = deploy_run,
+     .summary = "upload an archive as a deployment of a version",
+     .synopsis = "FLEET VERSION ARCHIVE [OPTIONS]",
+     .about =
+         "The archive is a tar.gz or zip; agents fetch it before they start a server from it.\n"
+         "Servers that run are never stopped by a switch.\n",
+     .options = deploy_options,
+     .shared = remote_output_options,
+     .operation = "deploy",
+     .example = "muster deploy arena 1.0 arena.tar.gz --switch\n"},
     {.name = "token enrol",
      .group = GROUP_CHANGE,
      .run = token_run,
@@ -510,6 +522,15 @@ const struct command commands[] = {
      .about = "Reads one server by its number, with an access token, as fast as it is answered;\n"
               "beside it the same HTTP server answers /healthz.\n",
      .options = bench_http_options},
+    {.name = "bench join",
+     .group = GROUP_TOOLS,
+     .run = bench_join_run,
+     .summary = "measure players who join rooms over HTTP beside a constant answer",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Each request gives a player a durable seat in one of a few large rooms, as fast as it\n"
+         "is answered; beside it the same HTTP server answers /healthz.\n",
+     .options = bench_join_options},
     {.name = "bench restart",
      .group = GROUP_TOOLS,
      .run = bench_restart_run,

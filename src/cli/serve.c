@@ -13,6 +13,7 @@
 #include "cli/secret.h"
 #include "net/address.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,6 +297,8 @@ static void keep_admin_token(const char *folder, const struct running *running,
 static int serve(const struct arguments *a, struct running *running)
 {
     const struct config *config = running->config;
+    char deployments[PATH_MAX];
+    (void)snprintf(deployments, sizeof(deployments), "%s/deployments", a->data);
     uint8_t secret[CORE_SECRET_SIZE];
     char why[SERVICE_WHY_MAX];
     struct store *store = NULL;
@@ -318,7 +321,8 @@ static int serve(const struct arguments *a, struct running *running)
                  .connections = (size_t)config->http_connections,
                  .connections_per_address = (size_t)config->http_connections_per_address,
                  .tls = running->tls.http,
-                 .metrics_open = config->metrics_open},
+                 .metrics_open = config->metrics_open,
+                 .deployments = deployments},
         .gamespace = config->gamespace,
         .keys = running->keys,
         .n_keys = config->n_keys,
