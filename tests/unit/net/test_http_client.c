@@ -23,6 +23,8 @@ struct world {
     char why[HTTP_CLIENT_WHY_MAX];
     char location[300];
     struct buf body;
+    size_t pieces;    /* bytes that were followed */
+    size_t enough;    /* … after which no more are wanted; 0 = all are */
     bool ends_client; /* when it is done */
     int asks_again;   /* from done: so many more */
 };
@@ -389,6 +391,42 @@ static void a_download_beyond_its_limit_is_refused(void **state)
     close(fd);
 }
 
+static bool on_piece(void *user, struct str piece)
+{
+    struct world *w = user;
+    w->pieces += piece.len;
+    return w->enough == 0 || w->pieces < w->enough;
+}
+
+static void an_answer_is_followed_piece_by_piece(void **state)
+{
+    struct world *w = *state;
+    assert_non_null(http_client_follow(w->client, url_of(w, "/file"), on_piece, on_done, w));
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(w->status, 200);
+    assert_int_equal(w->pieces, 3 << 20); /* more than an answer may have that comes whole */
+    assert_string_equal((char *)w->body.data, "");
+}
+
+static void who_has_enough_breaks_it_off(void **state)
+{
+    struct world *w = *state;
+    w->enough = 1000;
+    assert_non_null(http_client_follow(w->client, url_of(w, "/file"), on_piece, on_done, w));
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(w->status, 0);
+    assert_true(w->pieces >= 1000 && w->pieces < 3 << 20);
+}
+
+static void a_refusal_is_not_followed(void **state)
+{
+    struct world *w = *state;
+    assert_non_null(http_client_follow(w->client, url_of(w, "/missing"), on_piece, on_done, w));
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(w->status, 404);
+    assert_int_equal(w->pieces, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_new, world_free)
@@ -409,6 +447,9 @@ int main(void)
         TEST(a_server_that_came_back_is_found_again),
         TEST(a_download_goes_into_the_file),
         TEST(a_download_beyond_its_limit_is_refused),
+        TEST(an_answer_is_followed_piece_by_piece),
+        TEST(who_has_enough_breaks_it_off),
+        TEST(a_refusal_is_not_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
