@@ -599,3 +599,47 @@ def test_rooms_of_the_own_region_come_first(make_world):
         assert [r["region"] for r in cat.rooms(region="AS", my_region_only="true")] == ["AS"]
         assert cat.join(latencies={"AS": 9, "EU": 90})["id"] == far["id"]
         assert cat.join(latencies={"EU": 9}, my_region_only=True)["id"] == near["id"]
+
+
+# --- hosts
+
+
+def silent_hosts(world):
+    return [h["name"] for h in world.api.all("/v1/hosts") if h["passed_over"] == "silent"]
+
+
+def test_while_the_host_is_away_reservations_stand_still(make_world):
+    world = make_world(default_region="EU", fleets=fleets(reserve_s=2), rates=NO_RATES, host_ms=1000)
+    ann, bob = Player(world, "ann"), Player(world, "bob")
+    with FakeHost(world.muster) as agent:
+        made = ann.create()
+        agent.beating = False
+        world.wait(lambda: silent_hosts(world) == ["host-1"], "silent host")
+        assert bob.rooms() == []
+        answer = bob.ask("POST", f"/room/arena/{made['id']}/join", data={})
+        assert (answer.status, answer.error["code"]) == (503, "host_away")
+        answer = bob.cannot(503, "no_host")
+        assert answer.error["message"].startswith("No healthy host in EU: 1 silent for ")
+        world.elapse(2.5)
+        assert [s["slot"] for s in ann.seats()] == [made["slot"]]
+        agent.beat()
+        agent.beating = True
+        assert server_of(agent, made).joined(made["key"])["account"] == "ann"
+        assert [r["id"] for r in bob.rooms()] == [made["id"]]
+
+
+def test_overloaded_hosts_are_named(world, ann):
+    with FakeHost(world.muster, name="a", memory=97.0), FakeHost(world.muster, name="b", memory=99.5):
+        answer = ann.cannot(503, "no_host", "create")
+        assert answer.error["message"] == "No healthy host in EU: 2 overloaded."
+        assert int(answer.head["retry-after"]) >= 1
+
+
+def test_who_moves_leaves_his_seat(agent, ann):
+    first = ann.create()
+    server = server_of(agent, first)
+    server.joined(first["key"])
+    second = ann.create()
+    number, body = agent.kicked.get(timeout=10)
+    assert (number, body["key"]) == (server.id, first["key"])
+    assert [s["room"] for s in ann.seats()] == [second["id"]]
