@@ -2,13 +2,14 @@
 what operators see and do. The agent is one that starts nothing (fake_host.py)."""
 
 import base64
+import http.client
 import json
 import threading
 
 import pytest
 from events import Reader
 from fake_host import FakeHost, Refused
-from http_api import Api
+from http_api import Api, admin_token
 from players import Player, fleets, token_of
 from prometheus import scrape
 
@@ -498,6 +499,39 @@ def test_logs_are_followed_until_the_server_is_gone(world, host, ann):
         host.following.put(line)
     follower.join(20)
     assert got[0].status == 200 and got[0].body == b"first\nsecond\nthird\n"
+
+
+def test_a_follower_of_a_silent_server_is_not_kept_waiting(world, host, ann):
+    """His answer begins before there is a line, so that he knows that all is well."""
+    server = server_of(host, ann.create())
+    host.logs[server.id] = []
+    connection = http.client.HTTPConnection(*world.muster.http_address, timeout=20)
+    connection.request("GET", f"/v1/servers/{server.id}/logs?follow=1",
+                       headers={"Authorization": f"Bearer {admin_token(world.muster)}"})
+    answer = connection.getresponse()  # the agent has said nothing yet
+    assert answer.status == 200
+    host.following.put("at last")
+    assert answer.readline() == b"at last\n"
+    host.following.put(None)
+    assert answer.read() == b""
+
+
+def test_a_follower_who_goes_away_is_forgotten(world, host, ann):
+    server = server_of(host, ann.create())
+    host.logs[server.id] = ["first"]
+    connection = http.client.HTTPConnection(*world.muster.http_address, timeout=20)
+    connection.request("GET", f"/v1/servers/{server.id}/logs?follow=1",
+                       headers={"Authorization": f"Bearer {admin_token(world.muster)}"})
+    answer = connection.getresponse()
+    assert answer.readline() == b"first\n"
+    answer.close()
+    connection.close()
+
+    def cut_off():
+        host.following.put("somebody there?")
+        return host.broken_off.is_set()
+
+    world.wait(cut_off, "the end of the request to the agent")
 
 
 def test_an_agent_that_is_not_there_is_said_so(world, host, ann):

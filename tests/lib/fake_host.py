@@ -92,6 +92,7 @@ class FakeHost:
         self.written = queue.Queue()  # (server, line) of its input
         self.logs = {}  # server -> lines
         self.following = queue.Queue()  # lines for who follows; None ends it
+        self.broken_off = threading.Event()  # a follower went away
         self.authorized = []  # what the control plane showed
         self.beats = itertools.count(1)
         self.mistakes = []
@@ -194,12 +195,16 @@ class FakeHost:
         handler.send_header("Content-Type", "text/plain; charset=utf-8")
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
-        while raw is not None:
-            if raw:
-                handler.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
-            line = self.following.get(timeout=DEADLINE_S)
-            raw = None if line is None else (line + "\n").encode()
-        handler.wfile.write(b"0\r\n\r\n")
+        try:
+            while raw is not None:
+                if raw:
+                    handler.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
+                line = self.following.get(timeout=DEADLINE_S)
+                raw = None if line is None else (line + "\n").encode()
+            handler.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            handler.close_connection = True
+            self.broken_off.set()
 
     def do_work(self):
         while (server := self.work.get()) is not None:
