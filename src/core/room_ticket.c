@@ -115,31 +115,34 @@ bool room_ticket_is_same(const struct room_ticket *ticket, const struct place *p
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
 
-static bool is_of(const struct room_ticket *ticket, const struct room_seat *seat)
+static void show_seat(struct core *core, const struct room_seat *seat, struct placed_seat *ret)
 {
-    bool alone = ticket->row.players == 1;
-    return seat->row.ticket == ticket->row.id ||
-           (alone && strcmp(seat->row.account, ticket->row.account) == 0);
+    char key[SEAT_KEY_SIZE];
+    ret->seat = seat->row.id;
+    ret->account = text_keep(core, str_of(seat->row.account));
+    ret->key = text_keep(core, seat_key(core, seat->row.id, key));
 }
 
-/* The seats of the ticket that are still there: all of them, unless somebody asks again later. */
+/* The seats of the ticket that are still there: all of them, unless somebody asks again later. One
+ * who came alone is found by his name, for a room can hold thousands. */
 static void show_seats(struct core *core, const struct room_ticket *ticket, const struct room *room,
                        struct placed *placed)
 {
     size_t most = (size_t)ticket->row.players;
     struct placed_seat *seats = arena_alloc(&core->out->arena, most * sizeof(*seats));
-    char key[SEAT_KEY_SIZE];
+    placed->seats = seats;
+    if (most == 1) {
+        struct str account = str_of(ticket->row.account);
+        const struct room_seat *his = room_seat_of(core, ticket->row.fleet, account);
+        if (his && his->room == room)
+            show_seat(core, his, &seats[placed->n_seats++]);
+        return;
+    }
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
-        if (!is_of(ticket, seat) || placed->n_seats == most)
-            continue;
-        seats[placed->n_seats++] = (struct placed_seat){
-            .seat = seat->row.id,
-            .account = text_keep(core, str_of(seat->row.account)),
-            .key = text_keep(core, seat_key(core, seat->row.id, key)),
-        };
+        if (seat->row.ticket == ticket->row.id && placed->n_seats < most)
+            show_seat(core, seat, &seats[placed->n_seats++]);
     }
-    placed->seats = seats;
 }
 
 static struct placed *new_placed(struct core *core)
