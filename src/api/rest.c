@@ -145,10 +145,16 @@ static bool is_type(const char *header, const char *type)
            (header[len] == '\0' || header[len] == ';' || header[len] == ' ');
 }
 
+static const char upload_type[] = "application/octet-stream";
+
 static int put_body(struct call *c)
 {
     struct str body = http_body(c->http);
     const char *type = http_header(c->http, "Content-Type");
+    if (c->operation->upload && !is_type(type, upload_type)) {
+        call_refuse(c, ERR_UNSUPPORTED_TYPE, NULL, "The body must be %s.", upload_type);
+        return ERR_UNSUPPORTED_TYPE;
+    }
     if (body.len == 0)
         return 0;
     if (is_type(type, "application/json"))
@@ -251,10 +257,13 @@ static void on_request(void *user, struct http_request *http)
         call_answer(c);
 }
 
+/* Only what says so is looked at: everything else is small, and routed once. */
 static bool is_upload(void *user, const struct http_request *http)
 {
     (void)user;
     struct route found;
+    if (!is_type(http_header(http, "Content-Type"), upload_type))
+        return false;
     operation_route(http_method(http), http_path(http), &found);
     return found.operation && found.operation->upload;
 }
