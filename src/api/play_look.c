@@ -59,8 +59,14 @@ static void list_rooms(struct call *c, int64_t fleet, const struct place *where,
     json_open_object(&l.w);
     json_key(&l.w, "rooms");
     json_open_array(&l.w);
-    view_rooms_open(call_core(c), fleet, call_argument(c, "version")->text.at, mine, filter,
-                    call_argument(c, "show_full")->number != 0, write_room, &l);
+    struct rooms_wanted wanted = {
+        .fleet_id = fleet,
+        .version = call_argument(c, "version")->text.at,
+        .region = mine,
+        .filter = filter,
+        .show_full = call_argument(c, "show_full")->number != 0,
+    };
+    view_rooms_open(call_core(c), &wanted, write_room, &l);
     json_close_array(&l.w);
     json_close_object(&l.w);
 }

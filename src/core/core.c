@@ -359,20 +359,8 @@ static bool needs_no_write(struct core *core, const struct event *event)
     }
 }
 
-void core_step(struct core *core, const struct event *event, struct instant now,
-               struct batch *batch)
+static void dispatch(struct core *core, const struct event *event)
 {
-    if (now.core_ms > core->now.core_ms)
-        core->now.core_ms = now.core_ms; /* core time never goes back */
-    core->now.wall_ms = now.wall_ms;
-    core->at_us = event->at_us;
-    core->out = batch;
-    notice_gap(core, event->kind == EVENT_TICK);
-    if (core->read_only && !needs_no_write(core, event)) {
-        refuse_event(core, event, ERR_INTERNAL);
-        core->out = NULL;
-        return;
-    }
     switch (event->kind) {
     case EVENT_TICK:
         if (!core->read_only) {
@@ -418,7 +406,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
         break;
     case EVENT_READ:
         if (PLANTED(read_before_durable))
-            batch_immediate(batch, EFFECT_READ, event->conn);
+            batch_immediate(core->out, EFFECT_READ, event->conn);
         else
             effect_add(core, EFFECT_READ, event->conn);
         break;
@@ -449,6 +437,23 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     case EVENT_KINDS:
         break;
     }
+}
+
+void core_step(struct core *core, const struct event *event, struct instant now,
+               struct batch *batch)
+{
+    if (now.core_ms > core->now.core_ms)
+        core->now.core_ms = now.core_ms; /* core time never goes back */
+    core->now.wall_ms = now.wall_ms;
+    core->at_us = event->at_us;
+    core->out = batch;
+    notice_gap(core, event->kind == EVENT_TICK);
+    if (core->read_only && !needs_no_write(core, event)) {
+        refuse_event(core, event, ERR_INTERNAL);
+        core->out = NULL;
+        return;
+    }
+    dispatch(core, event);
     if (!core->read_only) {
         tickets_forget_oldest(core);
         room_tickets_forget_oldest(core);

@@ -60,7 +60,7 @@ void row_disown(enum row_kind kind, void *row)
 
 static void done(struct object *o)
 {
-    row_disown(o->kind, o->kind == ROW_counter ? NULL : object_row(o));
+    row_disown(o->kind, object_row(o));
     if (o->kind == ROW_host)
         host_done(container_of(o, struct host, object));
     else if (o->kind == ROW_version)

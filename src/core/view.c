@@ -137,7 +137,6 @@ static const char *chat_server_name(const struct core *core, int64_t id)
     return chat ? chat->row.name : "";
 }
 
-
 static int64_t backoff_left_ms(const struct core *core, const struct server *server)
 {
     if (!deadline_is_set(&server->backoff))

@@ -379,9 +379,16 @@ int64_t view_next_seat_of(const struct core *core, struct str account, int64_t a
 int64_t view_next_seat_in(const struct core *core, int64_t room, int64_t after);
 
 /* The rooms of a fleet's version that are open, best first for somebody in that region (-1 = no
- * matter), without those whose host is away: calls `each` until it says false. show_full: those without a place too. */
-void view_rooms_open(const struct core *core, int64_t fleet_id, const char *version, int8_t region,
-                     const struct filter *filter, bool show_full,
+ * matter), without those whose host is away: calls `each` until it says false. show_full: those
+ * without a place too. */
+struct rooms_wanted {
+    int64_t fleet_id;
+    const char *version;
+    int8_t region;
+    const struct filter *filter; /* NULL = any */
+    bool show_full;
+};
+void view_rooms_open(const struct core *core, const struct rooms_wanted *wanted,
                      bool (*each)(void *user, int64_t room), void *user);
 
 /* Where core would put a player of whom this is known: -1 = nowhere. Of p only region, latencies

@@ -173,21 +173,24 @@ bool room_suits(const struct room *room, const struct filter *filter)
     return !filter || (room->settings && filter_matches(filter, room->settings));
 }
 
-void view_rooms_open(const struct core *core, int64_t fleet_id, const char *version, int8_t region,
-                     const struct filter *filter, bool show_full,
+static bool is_wanted(const struct room *room, const struct rooms_wanted *wanted)
+{
+    return (wanted->show_full || room_free_seats(room) > 0) && !host_is_away(room->host) &&
+           room_suits(room, wanted->filter);
+}
+
+void view_rooms_open(const struct core *core, const struct rooms_wanted *wanted,
                      bool (*each)(void *user, int64_t room), void *user)
 {
-    const struct fleet *fleet = fleet_find(core, fleet_id);
-    const struct version *meant = fleet ? version_row_of(fleet, str_of(version)) : NULL;
+    const struct fleet *fleet = fleet_find(core, wanted->fleet_id);
+    const struct version *version = fleet ? version_row_of(fleet, str_of(wanted->version)) : NULL;
     int8_t regions[REGION_CODES];
-    int n = meant ? regions_by_distance(core, 0, region, regions) : 0;
+    int n = version ? regions_by_distance(core, 0, wanted->region, regions) : 0;
     for (int i = 0; i < n; i++) {
-        const struct shelf *shelf = &meant->shelves[regions[i]];
+        const struct shelf *shelf = &version->shelves[regions[i]];
         for (size_t k = 0; k < shelf->n; k++) {
             const struct room *room = shelf->rooms[k];
-            bool shown = (show_full || room_free_seats(room) > 0) && room_suits(room, filter);
-            shown = shown && !host_is_away(room->host);
-            if (shown && !each(user, room->row.id))
+            if (is_wanted(room, wanted) && !each(user, room->row.id))
                 return;
         }
     }

@@ -312,6 +312,67 @@ static void a_loaded_core_shows_the_same(void **state)
     core_free(loaded);
 }
 
+struct seen {
+    int64_t rooms[8];
+    int n;
+    int most;
+};
+
+static bool see(void *user, int64_t room)
+{
+    struct seen *seen = user;
+    seen->rooms[seen->n++] = room;
+    return seen->n < seen->most;
+}
+
+static struct seen look(struct fixture *f, int8_t region, bool show_full, int most)
+{
+    struct seen seen = {.most = most};
+    struct rooms_wanted wanted = {.fleet_id = fleet_find_named(f->core, "arena")->row.id,
+                                  .version = "1.0",
+                                  .region = region,
+                                  .show_full = show_full};
+    view_rooms_open(f->core, &wanted, see, &seen);
+    return seen;
+}
+
+static void open_rooms_are_shown_best_first(void **state)
+{
+    struct fixture *f = *state;
+    struct place_player far = player("far");
+    host_up(f, 0, EU);
+    struct fake_host *west = host_up(f, 1, USE);
+    struct room *one = open_room(f, "a", NULL);
+    struct room *two = open_room(f, "b", NULL);
+    for (int i = 0; i < MAX_PLAYERS - 1; i++) {
+        char account[8];
+        snprintf(account, sizeof(account), "p%d", i);
+        enter(f, account, two->row.id);
+    }
+    struct event e = asks(7, PLACE_CREATE, &far);
+    e.place.region = USE;
+    step(f, &e);
+    struct room *three = spawned(f);
+    assert_int_equal(look(f, EU, true, 8).n, 2); /* one that is starting is not open */
+    init_room(f, three);
+    struct seen seen = look(f, EU, true, 8);
+    assert_int_equal(seen.n, 3);
+    assert_true(seen.rooms[0] == two->row.id && seen.rooms[1] == one->row.id &&
+                seen.rooms[2] == three->row.id);
+    assert_int_equal(look(f, EU, false, 8).n, 2);
+    assert_true(look(f, USE, false, 8).rooms[0] == three->row.id);
+    assert_int_equal(look(f, USE, true, 1).n, 1);
+    assert_true(view_next_seat_of(f->core, STR("far"), 0) == seat_of(f, "far")->row.id);
+    west->silent = true;
+    rooms_pass(f, 16 * 1000);
+    assert_int_equal(look(f, USE, true, 8).n, 2);
+    struct core_counts counts;
+    core_count(f->core, &counts);
+    assert_int_equal(counts.rooms_open, 3);
+    assert_int_equal(counts.hosts, 2);
+    assert_int_equal(counts.room_seats, MAX_PLAYERS + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +389,7 @@ int main(void)
         ROOMS_TEST(operators_end_kick_and_terminate),
         ROOMS_TEST(an_operator_ends_a_room_that_is_starting),
         ROOMS_TEST(what_is_over_is_kept_up_to_a_limit),
+        ROOMS_TEST(open_rooms_are_shown_best_first),
         ROOMS_TEST(a_loaded_core_shows_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
