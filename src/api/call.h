@@ -207,7 +207,8 @@ void handle_agent_events(struct call *c);
 /* deploy.c */
 void handle_deploy(struct call *c);
 void handle_get_archive(struct call *c);
-void deploy_drop(struct upload *u); /* the client is gone; NULL is fine */
+void deploy_drop(struct upload *u);    /* the client is gone; NULL is fine */
+void deploy_sweep(const char *folder); /* removes what a crash has left; NULL is fine */
 
 /* browse_room.c */
 void handle_list_hosts(struct call *c);

@@ -10,6 +10,7 @@
 #include "net/loop.h"
 #include "store/archive.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -170,6 +171,8 @@ static void after_work(uv_work_t *job, int status)
     }
     if (u->err) {
         call_refuse(c, u->err, NULL, "%s", u->why);
+        c->upload = NULL; /* nothing of it stays when he hears of it */
+        upload_free(u);
         call_answer(c);
     } else if (u->last) {
         keep(c, u);
@@ -193,6 +196,19 @@ static void on_piece(void *user, struct http_request *http, struct str piece, bo
     buf_append(&u->piece, piece.at, piece.len);
     u->working = true;
     (void)uv_queue_work(&c->rest->doors->loop->uv, &u->work, work, after_work);
+}
+
+void deploy_sweep(const char *folder)
+{
+    uint8_t digest[ARCHIVE_DIGEST];
+    DIR *dir = folder ? opendir(folder) : NULL;
+    for (struct dirent *e = NULL; dir && (e = readdir(dir));) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            !archive_from_hex(str_of(e->d_name), digest))
+            archive_remove(folder, e->d_name);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 static int open_file(struct upload *u)

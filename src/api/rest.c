@@ -379,6 +379,7 @@ int rest_start(struct rest *r, const struct rest_config *config, const char **re
     r->n_proxies = config->n_proxies;
     r->metrics_open = config->metrics_open;
     r->deployments = config->deployments;
+    deploy_sweep(r->deployments);
     r->config_digest = config->config_digest ? config->config_digest : "";
     struct http_place place = {config->ip, config->port, config->tls};
     return http_server_start(r->doors->loop, &place, &limits, &ops, &r->http, ret_why);
