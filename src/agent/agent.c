@@ -26,6 +26,7 @@
 
 enum {
     LEAVE_MS = 2000, /* the last heartbeat's time */
+    END_MS = 2000,   /* a game server's, when it ends with us */
     LOG_BYTES = 8 * 1024 * 1024,
     LOG_FILES = 4,
     FOLDER_MODE = 0711, /* game servers of other uids must be able to pass through */
@@ -47,6 +48,7 @@ struct agent {
     uv_signal_t on_interrupt;
     bool watches_signals;
     bool stopping;
+    bool ending;        /* … once the game servers have ended */
     int64_t give_up_ms; /* monotonic: when we go even though the last heartbeat was not taken */
 };
 
@@ -163,8 +165,23 @@ static void on_tick(void *user)
     games_tick(&a->games, now_ms);
     control_tick(a->control, now_ms);
     door_tick(a->door, now_ms);
+    if (a->ending && games_running(&a->games) == 0) {
+        a->ending = false;
+        control_leave(a->control);
+    }
     if (a->stopping && now_ms >= a->give_up_ms)
         loop_stop(&a->loop);
+}
+
+/* We go when the last of them has; see on_tick. */
+static void end_servers(struct agent *a)
+{
+    size_t at = 0;
+    struct game *g;
+    while ((g = games_next(&a->games, &at)))
+        game_end(g, END_MS, "its agent was stopped");
+    a->ending = true;
+    a->give_up_ms += 2 * END_MS;
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -176,10 +193,15 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     a->stopping = a->games.leaving = true;
     a->give_up_ms = clock_monotonic_ms() + LEAVE_MS;
-    log_line(LOG_INFO, "stopping; game servers run on and wait for the next agent",
+    log_line(LOG_INFO,
+             a->config->end_servers ? "stopping, and the game servers with us"
+                                    : "stopping; game servers run on and wait for the next agent",
              "signal=%s servers=%zu untold=%zu", number == SIGTERM ? "SIGTERM" : "SIGINT",
              games_running(&a->games), outbox_count(a->outbox));
-    control_leave(a->control);
+    if (a->config->end_servers)
+        end_servers(a);
+    else
+        control_leave(a->control);
 }
 
 static void watch_signal(struct agent *a, uv_signal_t *handle, int number)

@@ -4,6 +4,7 @@
 #include "agent/control.h"
 #include "net/address.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,14 +22,15 @@ struct agent_config {
     const char *shim;     /* the path of muster-shim */
     uint16_t port_first;
     uint16_t port_last;
-    int slots; /* 0 = as many as there are ports for */
+    int slots;        /* 0 = as many as there are ports for */
+    bool end_servers; /* when we are told to stop, game servers are, too */
 };
 
 /* Listens, and takes over what the agent before us left. config is borrowed for as long as the
  * agent lives. 0, or an error with a sentence. */
 int agent_start(const struct agent_config *config, struct agent **ret, char why[AGENT_WHY_MAX]);
 
-/* Runs until SIGTERM or SIGINT; game servers run on. */
+/* Runs until SIGTERM or SIGINT; game servers run on, unless end_servers. */
 void agent_run(struct agent *a);
 void agent_free(struct agent *a); /* NULL is fine */
 

@@ -34,6 +34,7 @@ const char agent_usage[] =
     "  --data DIR           where logs, deployments and what is still to be told are kept\n"
     "                       (./agent-data; made when absent)\n"
     "  --slots N            game servers at once (as many as there are ports)\n"
+    "  --end-servers        SIGTERM ends the game servers, too: for trying things out\n"
     "  --ca FILE            who signed the control plane's certificate (the system's)\n"
     "  --heartbeat-ms N     between two heartbeats (5000)\n"
     "  --log-level LEVEL    error, warn, info (default) or debug\n"
@@ -63,6 +64,7 @@ struct arguments {
     const char *log_format;
     int64_t slots;
     int64_t heartbeat_ms;
+    bool end_servers;
 };
 
 /* What the configuration points to. */
@@ -93,6 +95,7 @@ static bool read_arguments(int argc, char **argv, struct arguments *ret)
         {.name = "--name", .kind = ARG_TEXT, .into = &ret->name},
         {.name = "--data", .kind = ARG_TEXT, .into = &ret->data},
         {.name = "--slots", .kind = ARG_NUMBER, .into = &ret->slots, .min = 1, .max = 4096},
+        {.name = "--end-servers", .kind = ARG_FLAG, .into = &ret->end_servers},
         {.name = "--ca", .kind = ARG_TEXT, .into = &ret->ca},
         {.name = "--heartbeat-ms",
          .kind = ARG_NUMBER,
@@ -285,6 +288,7 @@ static bool check(const struct arguments *a, struct words *words, struct agent_c
     ret->region = args_region_name(args_region(a->region));
     ret->data = a->data;
     ret->slots = (int)a->slots;
+    ret->end_servers = a->end_servers;
     ret->shim = words->shim;
     return true;
 }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 enum {
-    CHILDREN_MAX = 8,
+    CHILDREN_MAX = 10,
     CHILD_ARGS_MAX = 24,
     CHILD_LINE_MAX = 4096, /* a longer line is cut in pieces */
 };

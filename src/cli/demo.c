@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "cli/demo_rooms.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,7 +55,18 @@ void demo_line(struct demo *d, int i, const char *line)
 
 const char *demo_prefix(int i)
 {
-    return i == DEMO_SERVE ? "serve: " : i == DEMO_CHAT ? "chat: " : "";
+    switch (i) {
+    case DEMO_SERVE:
+        return "serve: ";
+    case DEMO_CHAT:
+        return "chat: ";
+    case DEMO_AGENT:
+        return "agent: ";
+    case DEMO_BOTS:
+        return "players: ";
+    default:
+        return "";
+    }
 }
 
 /* ── starting ──────────────────────────────────────────────────────────────────────────────── */
@@ -82,16 +95,26 @@ static int door_port(const struct demo *d, int port)
     return !d->any_port && port_is_free(port) ? port : 0;
 }
 
+static void note(struct demo *d, const char *sentence)
+{
+    d->children.on_note(d->children.user, sentence);
+}
+
 static enum demo_start start_serve(struct demo *d)
 {
-    char http[32], server_port[8], manager_port[8];
+    char http[32], server_port[8], manager_port[8], config[DEMO_PATH_MAX], why[DEMO_WHY_MAX];
+    if (!demo_rooms_configure(d->data, config, &d->rooms, why)) {
+        note(d, why);
+        note(d, "Muster did not start");
+        return DEMO_FAILED;
+    }
     snprintf(http, sizeof(http), "127.0.0.1:%d", door_port(d, HTTP_PORT));
     snprintf(server_port, sizeof(server_port), "%d", door_port(d, SERVER_PORT));
     snprintf(manager_port, sizeof(manager_port), "%d", door_port(d, MANAGER_PORT));
     /* The course of things is told by those it happens to; Muster adds what is out of order. */
     const char *args[] = {"serve",       "--dev",          "--data",     d->data,  "--server-port",
                           server_port,   "--manager-port", manager_port, "--http", http,
-                          "--log-level", "warn",           NULL};
+                          "--log-level", "warn",           "--config",   config,   NULL};
     if (!children_start(&d->children, DEMO_SERVE, "serve", args))
         return DEMO_FAILED;
     int64_t deadline = clock_monotonic_ms() + START_MS;
@@ -101,7 +124,7 @@ static enum demo_start start_serve(struct demo *d)
     }
     if (d->manager[0] && serve_runs(d))
         return DEMO_STARTED;
-    d->children.on_note(d->children.user, "Muster did not start; what it said stands above");
+    note(d, "Muster did not start; what it said stands above");
     return DEMO_FAILED;
 }
 
@@ -149,6 +172,35 @@ static bool start_chat(struct demo *d)
     return children_start(&d->children, DEMO_CHAT, "chat", args);
 }
 
+/* Without them the rest is still worth looking at, so what is wrong is only said. */
+static void start_rooms(struct demo *d)
+{
+    char why[DEMO_WHY_MAX], token[DEMO_TOKEN_MAX], url[DEMO_ADDRESS_MAX + 16];
+    char folder[DEMO_PATH_MAX];
+    if (!d->rooms) {
+        note(d, "there are no rooms: the example game server 'arena' is not beside this program");
+        return;
+    }
+    d->rooms = demo_rooms_token(d->http, d->data, token, why);
+    if (!d->rooms) {
+        note(d, why);
+        return;
+    }
+    snprintf(url, sizeof(url), "http://%s", d->http);
+    snprintf(folder, sizeof(folder), "%s/agent", d->data);
+    /* Ended with us, also when we crash: nobody would look for them. */
+    const char *agent[] = {"agent",       "--control",   url,      "--region",      "EU",
+                           "--name",      "dev",         "--data", folder,          "--listen",
+                           "127.0.0.1:0", "--log-level", "warn",   "--end-servers", NULL};
+    const char *bots[] = {"bots", "arena", "--url", url, "--data", d->data, NULL};
+    setenv("MUSTER_TOKEN", token, 1); /* others would see it in ps */
+    d->rooms = children_start(&d->children, DEMO_AGENT, "agent", agent);
+    unsetenv("MUSTER_TOKEN");
+    explicit_bzero(token, sizeof(token));
+    if (d->rooms)
+        d->rooms = children_start(&d->children, DEMO_BOTS, "players", bots);
+}
+
 enum demo_start demo_start(struct demo *d, void (*ready)(void *user), void *user)
 {
     /* Differs from start to start: each lobby number is good for one match. */
@@ -159,14 +211,16 @@ enum demo_start demo_start(struct demo *d, void (*ready)(void *user), void *user
     if (s == DEMO_STARTED && serve_runs(d)) {
         ready(user);
         s = start_chat(d) ? DEMO_STARTED : DEMO_FAILED;
+        start_rooms(d);
     }
     return s;
 }
 
 void demo_end(struct demo *d)
 {
+    children_end(&d->children, DEMO_BOTS, DEMO_BOTS);
     children_end(&d->children, DEMO_CHAT, DEMO_CHAT);
-    children_end(&d->children, 1, DEMO_GAMES);
+    children_end(&d->children, 1, DEMO_AGENT); /* with the game servers, or those would babble */
     children_end(&d->children, DEMO_SERVE, DEMO_SERVE);
 }
 
@@ -208,6 +262,27 @@ const char *demo_drain(const struct demo *d, char dst[DEMO_COMMAND_MAX])
     return dst;
 }
 
+const char *demo_room(const struct demo *d, char dst[DEMO_COMMAND_MAX])
+{
+    char options[DEMO_COMMAND_MAX];
+    snprintf(dst, DEMO_COMMAND_MAX, "%.100s room create arena --watch%.380s", cli_program,
+             http_options(d, options));
+    return dst;
+}
+
+#define ROOMS                                                                                      \
+    "An agent starts a game server for each room of the arena, where players come and go.\n"
+
+static void print_room_hints(const struct demo *d, FILE *to)
+{
+    char text[DEMO_COMMAND_MAX];
+    fprintf(to,
+            "  %s\n"
+            "      a room on a process of its own, and the key that lets you in: type it into\n"
+            "      'nc HOST PORT' and chat with the players\n",
+            demo_room(d, text));
+}
+
 void demo_print_hints(const struct demo *d, FILE *to)
 {
     char text[DEMO_COMMAND_MAX];
@@ -216,13 +291,13 @@ void demo_print_hints(const struct demo *d, FILE *to)
         "\n"
         "Muster runs with six game servers (two in each of EU, USE and SG) and a chat server that\n"
         "asks for a match every second. Its HTTP API is at http://%s\n"
-        "Try in another terminal:\n"
+        "%sTry in another terminal:\n"
         "\n"
         "  %s\n"
         "      asks for a match; asked again while it is played, here 5 to 19 s: same server, "
         "same\n"
         "      token; afterwards the number is used up, so take another\n",
-        d->http, demo_allocate(d, text));
+        d->http, d->rooms ? ROOMS : "", demo_allocate(d, text));
     fprintf(to,
             "  %s\n"
             "      which server it was given, and why that one\n",
@@ -233,6 +308,8 @@ void demo_print_hints(const struct demo *d, FILE *to)
             "ended;\n"
             "      'undrain' takes it back\n",
             demo_drain(d, text));
+    if (d->rooms)
+        print_room_hints(d, to);
     fprintf(
         to,
         "  kill -9 %d\n"

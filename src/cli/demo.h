@@ -1,5 +1,6 @@
-/* What `muster dev` runs: Muster, six game servers in three regions, and a chat server that asks
- * for a match every second; and which commands to try with them. Embedded in dev.c. */
+/* What `muster dev` runs: Muster, six game servers in three regions, a chat server that asks for a
+ * match every second, an agent that starts arenas, and players who come and go there; and which
+ * commands to try with them. Embedded in dev.c. */
 #pragma once
 
 #include "cli/children.h"
@@ -10,6 +11,8 @@ enum {
     DEMO_GAMES = 6,
     DEMO_SERVE = 0, /* places among the children; the game servers stand between */
     DEMO_CHAT = DEMO_GAMES + 1,
+    DEMO_AGENT,
+    DEMO_BOTS,
     DEMO_ADDRESS_MAX = 64,
     DEMO_COMMAND_MAX = 512,
 };
@@ -26,6 +29,7 @@ struct demo {
     char manager[DEMO_ADDRESS_MAX];
     int registered[DEMO_GAMES + 1]; /* numbers of the game servers by child; 0 = not yet */
     int64_t lobby;                  /* a number nobody has used, for commands to try */
+    bool rooms;                     /* the arena is there, so there is an agent, too */
 };
 
 enum demo_start { DEMO_STARTED, DEMO_STOPPED, DEMO_FAILED };
@@ -48,6 +52,7 @@ void demo_end(struct demo *d);
 const char *demo_allocate(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
 const char *demo_why(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
 const char *demo_drain(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
+const char *demo_room(const struct demo *d, char dst[DEMO_COMMAND_MAX]);
 
 /* What runs and what can be tried, in a few paragraphs. */
 void demo_print_hints(const struct demo *d, FILE *to);

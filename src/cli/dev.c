@@ -15,8 +15,10 @@ const char dev_usage[] =
     "Usage: muster dev [OPTIONS]\n"
     "\n"
     "Runs Muster with six demo game servers in three regions and a demo chat server that asks\n"
-    "for a match every second. On a terminal it shows them live: regions, allocations, the last\n"
-    "refusals, what happens. Elsewhere it prints one line per event. Ctrl-c stops all of them.\n"
+    "for a match every second; with an agent that starts a process for each room of the example\n"
+    "game 'arena' (when it stands beside this program), and players who come and go there. On a\n"
+    "terminal it shows them live: regions, rooms, allocations, the last refusals, what happens.\n"
+    "Elsewhere it prints one line per event. Ctrl-c stops all of them.\n"
     "\n"
     "  --data DIR    where Muster keeps what it knows (./data)\n"
     "  --any-port    free ports instead of 11032, 11033 and 9508\n"
@@ -129,6 +131,9 @@ int dev_run(int argc, char **argv)
     static struct dev d = {.demo = {.data = "data", .game_port = GAME_PORT}};
     if (!parse(argc, argv, &d))
         return EXIT_USAGE;
+    /* What they say is about another Muster. */
+    unsetenv("MUSTER_URL");
+    unsetenv("MUSTER_TOKEN");
     children_init(&d.demo.children, stop_open());
     d.demo.children.on_line = on_line;
     d.demo.children.on_note = on_note;

@@ -127,6 +127,8 @@ static void put_hints(struct buf *out, const struct dev_screen *s)
     put_hint(out, s, demo_allocate(s->demo, text));
     put_hint(out, s, demo_why(s->demo, text));
     put_hint(out, s, demo_drain(s->demo, text));
+    if (s->demo->rooms)
+        put_hint(out, s, demo_room(s->demo, text));
 }
 
 static size_t count_lines(const struct buf *b)

@@ -66,6 +66,16 @@ def verb_of(pid):
     return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1].decode()
 
 
+def descendants_of(pid):
+    own = children_of(pid)
+    return own + [far for near in own for far in descendants_of(near)]
+
+
+def arenas_of(agent):
+    return [pid for pid in descendants_of(agent) if
+            os.readlink(f"/proc/{pid}/exe").endswith("/arena")]
+
+
 def child(terminal, verb):
     return next(pid for pid in children_of(terminal.process.pid) if verb_of(pid) == verb)
 
@@ -91,8 +101,8 @@ def test_screen_shows_regions_allocations_and_events(dev):
 def test_commands_it_shows_work_as_they_stand(dev):
     terminal = dev()
     terminal.shows("1 done")
-    allocate, why, drain = hints(terminal)
-    assert allocate[0] == why[0] == drain[0] == binary()
+    allocate, why, drain, room = hints(terminal)
+    assert allocate[0] == why[0] == drain[0] == room[0] == binary()
     allocated = run(*allocate[1:])
     assert allocated.returncode == 0, allocated.stderr
     explained = run(*why[1:])
@@ -100,6 +110,13 @@ def test_commands_it_shows_work_as_they_stand(dev):
     drained = run(*drain[1:], "--no-wait")
     assert drained.returncode == 0, drained.stderr
     terminal.shows(r"EU +1 +0 +1 +0 ")
+    terminal.shows("1 of 1 host healthy")
+    seat = run(*room[1:])
+    assert seat.returncode == 0, seat.stderr
+    lines = dict(line.split(maxsplit=1) for line in seat.stdout.splitlines())
+    with socket.create_connection((lines["host"], int(lines["port"]))) as game:
+        game.sendall(lines["key"].encode() + b"\n")
+        assert game.makefile().readline() == "welcome cli\n", "on a real process"
 
 
 def test_refusals_are_shown_with_their_reason(dev):
@@ -116,7 +133,10 @@ def test_stopping_gives_the_terminal_back_and_ends_everything(dev, how):
     terminal = dev()
     terminal.shows("1 done")
     pids = children_of(terminal.process.pid)
-    assert len(pids) == 8
+    assert len(pids) == 10
+    terminal.shows(r"rooms +[1-9] open")
+    games = arenas_of(child(terminal, "agent"))
+    assert games
     if how == "ctrl-c":
         terminal.press("\x03")
     else:
@@ -124,7 +144,20 @@ def test_stopping_gives_the_terminal_back_and_ends_everything(dev, how):
     assert terminal.ends() == 0
     assert terminal.is_as_before()
     assert terminal.screen.text.strip().endswith("dev: all stopped")
-    assert not any(map(is_running, pids))
+    assert not any(map(is_running, [*pids, *games]))
+
+
+def test_rooms_appear_fill_and_vanish(dev):
+    terminal = dev(rows=60)
+    terminal.shows(r"rooms +[1-9] open, \d+ starting, \d+ ending; [1-9] players")
+    room = hints(terminal)[3]
+    there = room[room.index("--url") :]
+
+    def has_ended():
+        rooms = json.loads(run("rooms", *there, "-o", "json", "--state", "ended").stdout)
+        return any(r["end_reason"] == "empty" for r in rooms)
+
+    terminal.wait(has_ended, "an empty room that has ended", timeout_s=60)
 
 
 def test_typing_does_not_disturb_the_screen(dev):
@@ -171,7 +204,10 @@ def test_stopped_muster_does_not_stop_the_screen(dev):
 def test_its_own_crash_gives_the_terminal_back_and_leaves_nothing(dev):
     terminal = dev()
     terminal.shows("1 done")
+    terminal.shows(r"rooms +[1-9] open")
     pids = children_of(terminal.process.pid)
+    pids += arenas_of(child(terminal, "agent"))
+    assert len(pids) > 10
     terminal.process.send_signal(signal.SIGSEGV)
     assert terminal.ends() == -signal.SIGSEGV
     assert terminal.is_as_before()
