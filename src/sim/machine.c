@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ struct happening *reply_later(struct world *w, const struct effect *e, int64_t d
     if (e->kind == EFFECT_SPAWN) {
         reply->server = e->spawn->server;
         reply->session = e->spawn->session;
+        reply->deployment = e->spawn->deployment ? e->spawn->digest[0] : -1;
     }
     struct str text = e->kind == EFFECT_AGENT && e->taken ? e->taken->account : e->token;
     (void)str_copy(reply->text, sizeof(reply->text), text);
@@ -179,6 +181,8 @@ static void hear_spawn(struct world *w, struct machine *m, const struct reply *c
     if (!known) {
         bool slow = random_chance(&w->random, m->slow_percent);
         struct process *p = &m->processes[m->n_processes++];
+        if (command->deployment >= 0 && command->deployment < DEPLOYMENTS)
+            m->has[command->deployment] = true; /* fetched first */
         *p = (struct process){.server = command->server, .session = command->session};
         p->state = PROCESS_STARTING;
         p->fails = random_chance(&w->random, m->fail_percent);
@@ -252,6 +256,13 @@ static void say_beat(struct world *w, struct machine *m)
     m->beating = parcel->event.conn;
     beat->cpu_percent = (float)random_between(&w->random, 0, 90);
     beat->memory_percent = (float)random_between(&w->random, 0, 97);
+    beat->deployments = (const uint8_t(*)[OPERATE_DIGEST])parcel->deployments;
+    for (int i = 0; i < DEPLOYMENTS; i++) {
+        m->has[i] = m->has[i] || m->lacks[i];
+        m->lacks[i] = false;
+        if (m->has[i])
+            parcel->deployments[beat->n_deployments++][0] = (uint8_t)i;
+    }
     for (int i = 0; i < m->n_processes; i++) {
         const struct process *p = &m->processes[i];
         if (p->state == PROCESS_GONE)
@@ -344,6 +355,10 @@ void machine_beat(struct world *w, const struct effect *e)
         struct machine *m = &w->machines[i];
         if (m->beating != e->conn || e->err)
             continue;
+        const uint8_t *lacking[DEPLOYMENTS];
+        size_t n = view_lacking(pipeline_core(w->pipeline), e->object, lacking, DEPLOYMENTS);
+        for (size_t k = 0; k < n; k++)
+            m->lacks[lacking[k][0]] = true;
         m->host = e->object;
         m->beat_ms = w->now_ms;
         m->slept_at_beat_ms = w->slept_ms;

@@ -36,9 +36,17 @@ static int64_t some_target(struct world *w, enum operate_verb verb)
         return some_id(w, ROW_enrolment);
     case OPERATE_LIFT_BAN:
         return some_id(w, ROW_ban);
+    case OPERATE_SWITCH:
+        return some_id(w, ROW_deployment);
     default:
         return 0;
     }
+}
+
+static bool is_of_rooms(enum operate_verb verb)
+{
+    return verb == OPERATE_DEPLOY || verb == OPERATE_ENABLE_VERSION ||
+           verb == OPERATE_DISABLE_VERSION;
 }
 
 static void ask(struct world *w, struct wish *wish, bool other_arguments)
@@ -57,7 +65,9 @@ static void ask(struct world *w, struct wish *wish, bool other_arguments)
         .key = wish->keyed ? str_of(key) : STR(""),
         .arguments = {(uint8_t)wish->verb, other_arguments},
         .role = ROLE_SERVER,
-        .fleet = STR("default"),
+        .fleet = is_of_rooms(wish->verb) ? STR("arena") : STR("default"),
+        .name = is_of_rooms(wish->verb) ? STR("1") : STR(""),
+        .digest = {(uint8_t)(wish->number % DEPLOYMENTS)},
         .regions = (1 << 17) - 1,
         .account = str_of(account),
         /* Longer than any clock of this world is wrong. */
@@ -71,9 +81,24 @@ static void ask(struct world *w, struct wish *wish, bool other_arguments)
 
 static void new_wish(struct world *w)
 {
-    static const enum operate_verb verbs[] = {OPERATE_DRAIN, OPERATE_UNDRAIN, OPERATE_END,
-                                              OPERATE_ENROL, OPERATE_REVOKE,  OPERATE_ROTATE,
-                                              OPERATE_ISSUE, OPERATE_BAN,     OPERATE_LIFT_BAN};
+    static const enum operate_verb verbs[] = {
+        OPERATE_DRAIN,
+        OPERATE_UNDRAIN,
+        OPERATE_END,
+        OPERATE_ENROL,
+        OPERATE_REVOKE,
+        OPERATE_ROTATE,
+        OPERATE_ISSUE,
+        OPERATE_BAN,
+        OPERATE_LIFT_BAN,
+        OPERATE_DEPLOY,
+        OPERATE_SWITCH,
+        OPERATE_ENABLE_VERSION,
+        OPERATE_ENABLE_VERSION,
+        OPERATE_ENABLE_VERSION,
+        OPERATE_ENABLE_VERSION,
+        OPERATE_DISABLE_VERSION,
+    };
     struct operator* o = & w->operator;
     struct wish *wish = &o->wishes[o->n_wishes % MAX_WISHES];
     *wish = (struct wish){.number = o->n_wishes++};

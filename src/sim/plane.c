@@ -184,6 +184,13 @@ void plane_crash(struct world *w)
         w->plane_life;
 }
 
+/* Nobody's silence counts while nothing could be stored, be it for a moment. */
+static void store_is_up(struct world *w, bool was_down)
+{
+    if (was_down && pipeline_state(w->pipeline) == PIPELINE_WRITABLE)
+        machines_get_time(w);
+}
+
 void plane_event(struct world *w, const struct event *event)
 {
     world_mix(w, (uint64_t)event->kind << 40 ^ event->conn);
@@ -198,8 +205,10 @@ void plane_event(struct world *w, const struct event *event)
     bool fresh = event->kind == EVENT_ALLOCATE || event->kind == EVENT_ALLOCATE_ACK;
     if (fresh && random_chance(&w->random, 5))
         operator_reads(w);
+    bool was_down = pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;
     if (!w->broken)
         pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
+    store_is_up(w, was_down);
 }
 
 void plane_tick(struct world *w)
@@ -225,9 +234,8 @@ void plane_committed(struct world *w)
         shadow_rooms_stored(w, &w->commit);
         reader_stored(w, &w->commit);
     }
-    bool read_only = pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;
+    bool was_down = result != 0 || pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;
     pipeline_committed(w->pipeline, result, w->now_ms, world_wall_ms(w));
-    if (read_only && pipeline_state(w->pipeline) == PIPELINE_WRITABLE)
-        machines_get_time(w);
+    store_is_up(w, was_down);
     look(w);
 }

@@ -30,6 +30,7 @@ enum {
     MAX_REPORTS = 12,
     MAX_PLAYERS = 16,
     MAX_PARTY = 3,
+    DEPLOYMENTS = 5, /* different archives there are; the first byte of a digest tells which */
 };
 
 /* ── messages ──────────────────────────────────────────────────────────────────────────────── */
@@ -49,6 +50,7 @@ struct letter {
 struct parcel {
     struct event event;
     struct host_server servers[MAX_PROCESSES];
+    uint8_t deployments[DEPLOYMENTS][OPERATE_DIGEST];
     struct place_player players[MAX_PARTY];
     char accounts[MAX_PARTY][24];
     char addresses[MAX_PARTY][32];
@@ -61,7 +63,8 @@ struct reply {
     enum effect_kind kind;
     conn_id conn;
     int32_t err;
-    int machine; /* of a command */
+    int machine;    /* of a command */
+    int deployment; /* of a spawn; -1 = none */
     int64_t server;
     int64_t session;
     char text[TEXT_MAX]; /* JOINED: whose seat it is; KICK_SEAT: the key */
@@ -216,7 +219,9 @@ struct machine {
     int64_t beat_ms;          /* since when it may be silent */
     int64_t slept_at_beat_ms; /* how long the plane had been stopped by then */
     bool leaving;
-    int slow_percent; /* of its servers are not ready in time */
+    bool has[DEPLOYMENTS];
+    bool lacks[DEPLOYMENTS]; /* it was told to fetch */
+    int slow_percent;        /* of its servers are not ready in time */
     int fail_percent;
     struct process processes[MAX_PROCESSES];
     int n_processes;
