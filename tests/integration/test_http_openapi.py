@@ -336,15 +336,19 @@ def test_right_requests_are_granted(busy, document):
         check_answer(document, operation, answer)
 
 
-def test_placed_players_are_described(busy, document):
-    captain = Player(busy, "captain", scopes=("game", "game_multi"))
-    accounts = [{"token": token_of(busy, name, "game"), "ip": "192.0.2.1"} for name in ("cat", "dan")]
-    for path, data in (("/create/", {"settings": {"map": "ice"}}), ("/join/", {"auto_create": True}),
-                       ("/create/multi/", {"accounts": accounts}),
-                       ("/join/multi/", {"accounts": accounts})):
-        answer = captain.ask("POST", f"{path}arena/main/1.0", data=data)
-        assert answer.status == 200, (path, answer)
-        check_answer(document, document["paths"][path + "{game}/{server}/{version}"]["post"], answer)
+def test_placed_players_are_described(make_world, document):
+    """In a world of their own: the runs above turn off hosts and versions, and ban."""
+    world = make_world(fleets=fleets(), default_region="EU")
+    captain = Player(world, "captain", scopes=("game", "game_multi"))
+    accounts = [{"token": token_of(world, name, "game"), "ip": "192.0.2.1"} for name in ("cat", "dan")]
+    with FakeHost(world.muster):
+        for path, data in (("/create/", {"settings": {"map": "ice"}}), ("/join/", {}),
+                           ("/create/multi/", {"accounts": accounts}),
+                           ("/join/multi/", {"accounts": accounts})):
+            answer = captain.ask("POST", f"{path}arena/main/1.0", data=data)
+            assert answer.status == 200, (path, answer)
+            described = document["paths"][path + "{game}/{server}/{version}"]["post"]
+            check_answer(document, described, answer)
 
 
 def test_undocumented_answers_would_be_noticed(document):
