@@ -1,12 +1,15 @@
-"""The verbs for rooms, hosts, players and bans, against a host that starts nothing."""
+"""The verbs for rooms, hosts, players and bans, against a host that starts nothing; logs and input
+against one that starts real arenas."""
 
 import contextlib
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 import snapshot
@@ -308,3 +311,55 @@ def test_bots_say_why_they_get_no_seat(world):
     finally:
         bots.kill()
         bots.wait()
+
+
+# --- real processes
+
+
+@pytest.fixture
+def arena_host(make_world, tmp_path):
+    """A Muster and a host that starts real arenas. Returns the world."""
+    program = Path(binary()).with_name("arena")
+    assert program.exists(), f"build first: {program} does not exist"
+    world = make_world(fleets=fleets(binary=str(program)), default_region="EU")
+    url = where(world)[1]
+    token = run("token", "issue", "--account", "h", "--scopes", "game_host", *where(world)).stdout
+    agent = subprocess.Popen(
+        [binary(), "agent", "--control", url, "--region", "EU", "--listen", "127.0.0.1:0",
+         "--data", tmp_path / "agent", "--heartbeat-ms", "200", "--end-servers"],
+        env={**os.environ, "MUSTER_TOKEN": token.strip()}, stdout=subprocess.PIPE)
+    try:
+        assert agent.stdout.readline().startswith(b"ready "), "it starts"
+        world.wait(lambda: world.api.get("/v1/hosts")["items"], "the host's first heartbeat")
+        yield world
+    finally:
+        agent.terminate()
+        agent.wait(30)
+        agent.stdout.close()
+
+
+def test_logs_input_and_end_of_a_real_server(arena_host):
+    def ask(*arguments):
+        result = run(*arguments, *where(arena_host))
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    seat = json.loads(ask("room", "create", "arena", "--account", "anna", "-o", "json"))
+    server = json.loads(ask("room", "show", seat["id"], "-o", "json"))["server"]
+    with subprocess.Popen([binary(), "logs", server, "-f", *where(arena_host)],
+                          stdout=subprocess.PIPE, text=True) as following, \
+            socket.create_connection(
+                (seat["location"]["host"], seat["location"]["ports"][0])) as game:
+        lines = game.makefile()
+        game.sendall(seat["key"].encode() + b"\n")
+        assert lines.readline() == "welcome anna\n"
+        assert any("anna" in line for line in following.stdout), "it is printed as it happens"
+        assert ask("stdin", server, "five minutes") == f"server {server} has been given the line\n"
+        assert "operator: five minutes\n" in lines
+        assert "anna" in ask("logs", server, "--lines", "50")
+        ask("terminate", server)
+        following.stdout.read()
+        assert following.wait(20) == 0, "it ends with the server"
+    ended = lambda: '"exit":{' in ask("server", server, "-o", "json")  # noqa: E731
+    arena_host.wait(ended, "the report of its end")
+    assert re.search(r"^exit\.code +0$", ask("server", server), re.MULTILINE)
