@@ -186,7 +186,7 @@ class Room:
             message = json.dumps(request, ensure_ascii=False, allow_nan=False).encode()
         except ValueError as e:
             raise RoomError(f"this cannot be said in JSON: {e}") from e
-        if "" in params.values() or len(message) > MAX_MESSAGE:
+        if any(value in ("", None) for value in params.values()) or len(message) > MAX_MESSAGE:
             raise RoomError("a text is missing, or the message would be too large")
         if self.waiting() >= MAX_CALLS or self._bytes + len(message) > MAX_CALL_BYTES:
             raise RoomError("too many calls wait for an answer")

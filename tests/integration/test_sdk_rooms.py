@@ -257,7 +257,7 @@ def test_python_what_waits_is_bounded(make):
 
 def test_python_texts_are_checked(make):
     _, room = make()
-    for key in ("", "\ud800"):
+    for key in ("", None, "\ud800"):
         with pytest.raises(RoomError):
             room.left(key)
     with pytest.raises(RoomError):
