@@ -247,6 +247,8 @@ static void silent(struct core *core, struct host *host)
     LIST_EACH(&host->rooms, room, struct room, on_host)
     {
         room_seats_stand(core, room);
+        if (room->row.state == ROOM_STARTING && !room->confirmed)
+            room_unheard(core, room);
     }
     set_silence(core, host, at_least(t->host_lost_ms - t->host_ms, 0));
 }

@@ -128,6 +128,9 @@ void room_owe(struct core *core, struct room *room, int64_t in_ms);
 /* Its host has it: the spawn is owed no more. */
 void room_confirmed(struct core *core, struct room *room);
 
+/* STARTING: its agent cannot be reached. */
+void room_unheard(struct core *core, struct room *room);
+
 /* What its agent said to a spawn or a terminate. */
 void room_heard(struct core *core, const struct host_heard *heard);
 

@@ -77,16 +77,10 @@ void room_confirmed(struct core *core, struct room *room)
     deadline_clear(core, &room->repeat);
 }
 
-/* Nobody answered. It may have been spawned all the same, so it must be ended when it is given up.
- */
-static void unheard(struct core *core, struct room *room)
+/* It may have been spawned all the same, so it must be ended. */
+void room_unheard(struct core *core, struct room *room)
 {
     char text[128];
-    room->unheard++;
-    if (room->unheard < UNHEARD_MAX) {
-        room_owe(core, room, UNHEARD_AGAIN_MS);
-        return;
-    }
     (void)snprintf(text, sizeof(text), "the agent of host %.64s cannot be reached",
                    room->host->row.name);
     struct room_failure failure = {.runs = true, .text = str_of(text)};
@@ -99,8 +93,10 @@ static void heard_of_spawn(struct core *core, struct room *room, const struct ho
         return;
     if (heard->err == 0)
         room_confirmed(core, room);
+    else if (heard->err == ERR_IO && ++room->unheard < UNHEARD_MAX)
+        room_owe(core, room, UNHEARD_AGAIN_MS);
     else if (heard->err == ERR_IO)
-        unheard(core, room);
+        room_unheard(core, room);
     else
         room_failed(core, room, &(struct room_failure){.text = heard->text});
 }

@@ -323,7 +323,8 @@ struct room *room_ticket_spawn(struct core *core, struct room_ticket *ticket,
     return room;
 }
 
-/* Once, on another host, when it failed so soon that the player can wait for a second one. */
+/* Once, on another host, when it failed so soon that the player can wait for a second one, or when
+ * the first never knew of it. */
 static struct host *another_host(const struct core *core, const struct room_ticket *ticket,
                                  const struct room *room)
 {
@@ -332,7 +333,7 @@ static struct host *another_host(const struct core *core, const struct room_tick
     int64_t age_ms = core->now.core_ms - room->row.created_core_ms;
     const struct fleet_config *config = room->fleet->config;
     if (!config || ticket->n_tries >= VIEW_HOST_TRIES ||
-        age_ms > core->config.timeouts.spawn_retry_ms ||
+        (room->confirmed && age_ms > core->config.timeouts.spawn_retry_ms) ||
         version_judge(room->fleet, str_of(room->version->row.name)))
         return NULL;
     for (int i = 0; i < ticket->n_tries; i++)

@@ -192,6 +192,26 @@ static void a_spawn_that_nobody_hears_is_said_again_then_given_up(void **state)
     assert_int_equal(count_effects(f, EFFECT_TERMINATE, 0), 1);
 }
 
+static void a_spawn_that_never_reached_its_host_goes_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU)->silent = true;
+    host_up(f, 1, EU)->cpu = 90;
+    host_says(f, &rooms_hosts[1]);
+    conn_id conn = create(f, "ann");
+    struct room *room = spawned(f);
+    assert_string_equal(room->host->row.name, "host-1");
+    rooms_pass(f, 14 * 1000);
+    assert_int_equal(room->row.state, ROOM_STARTING);
+    rooms_pass(f, 2 * 1000); /* it is silent by now, and said nothing of the spawn */
+    assert_int_equal(room->row.state, ROOM_ENDING);
+    struct room_ticket *ticket = room_ticket_find(f->core, room->row.ticket);
+    struct room *second = room_find(f->core, ticket->row.room);
+    assert_string_equal(second->host->row.name, "host-2");
+    init_room(f, second);
+    answered(f, EFFECT_PLACED, conn, 0);
+}
+
 static void a_spawn_that_was_taken_is_not_said_again(void **state)
 {
     struct fixture *f = *state;
@@ -365,6 +385,7 @@ int main(void)
         ROOMS_TEST(a_late_failure_is_not_tried_again),
         ROOMS_TEST(a_refused_spawn_goes_to_the_next_host),
         ROOMS_TEST(a_spawn_that_nobody_hears_is_said_again_then_given_up),
+        ROOMS_TEST(a_spawn_that_never_reached_its_host_goes_elsewhere),
         ROOMS_TEST(a_spawn_that_was_taken_is_not_said_again),
         ROOMS_TEST(a_server_that_does_not_initialise_is_ended),
         ROOMS_TEST(the_agents_own_report_of_a_timeout_is_one),
