@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SWEEP_MS = 60000, LOG_BYTES = 8 << 20, LOG_FILES = 4 };
+enum { SWEEP_MS = 60000, LOG_BYTES = 8 << 20, LOG_FILES = 4, LOCK_MS = 200 };
 
 int process_refuse(char why[PROCESS_WHY_MAX], int err, const char *format, ...)
 {
@@ -84,6 +85,66 @@ void process_signal(struct process *p, int sig)
         (void)proc_pidfd_signal(p->fds[FD_PIDFD], sig);
 }
 
+/* ── ends ──────────────────────────────────────────────────────────────────────────────────── */
+
+static void take_end(struct process *p)
+{
+    p->state = PROCESS_OVER;
+    p->kill_at_ms = p->replace_at_ms = 0;
+    p->end = (struct process_end){.exit_code = p->shim.exit_code,
+                                  .exit_signal = p->shim.exit_signal,
+                                  .peak_memory = p->shim.peak_memory,
+                                  .run_ms = p->shim.run_ms};
+    process_close_fds(p);
+}
+
+void process_is_over(struct process *p)
+{
+    take_end(p);
+    p->owner->ops.over(p->owner->ops.user, p);
+}
+
+void process_is_over_later(struct process *p)
+{
+    take_end(p);
+    p->waits_for_told = true;
+    processes_wake_before_wait(p->owner);
+}
+
+/* Children of ours are shims; game servers whose shim was killed, which fell to us because we are a
+ * subreaper; and what those had started. Only of the second kind anybody wants to know. */
+static void reap(struct processes *ps)
+{
+    int code = 0;
+    int sig = 0;
+    int64_t peak = 0;
+    pid_t pid;
+    while ((pid = proc_reap(-1, &code, &sig, &peak)) > 0) {
+        struct process *ended = NULL;
+        size_t at = 0;
+        shim_forget_spare(ps, pid);
+        for (struct process *p; (p = processes_next(ps, &at));) {
+            if (p->shim_pid == pid)
+                p->shim_pid = 0;
+            if (p->shim.pid == pid && p->state != PROCESS_OVER)
+                ended = p;
+        }
+        if (!ended)
+            continue;
+        ended->shim.exit_code = code;
+        ended->shim.exit_signal = sig;
+        ended->shim.peak_memory = peak;
+        ended->shim.run_ms = proc_monotonic_ms() - ended->shim.started_ms;
+        process_is_over(ended);
+    }
+}
+
+static void on_child(uv_signal_t *handle, int signum)
+{
+    (void)signum;
+    reap(handle->data);
+}
+
 /* ── deadlines ─────────────────────────────────────────────────────────────────────────────── */
 
 static void on_clock(uv_timer_t *handle);
@@ -95,7 +156,7 @@ static int64_t sooner(int64_t a_ms, int64_t b_ms)
 
 void processes_arm(struct processes *ps)
 {
-    int64_t next_ms = ps->sweep_at_ms;
+    int64_t next_ms = sooner(ps->sweep_at_ms, ps->spares_at_ms);
     size_t at = 0;
     for (struct process *p; (p = processes_next(ps, &at));) {
         if (p->state == PROCESS_OVER)
@@ -131,7 +192,10 @@ static void on_clock(uv_timer_t *handle)
         if (!p->link && p->replace_at_ms > 0 && p->replace_at_ms <= now_ms)
             shim_replace(p);
     }
+    if (ps->spares_at_ms > 0 && ps->spares_at_ms <= now_ms)
+        shim_fill_spares(ps);
     if (ps->sweep_at_ms <= now_ms) {
+        reap(ps); /* also those who ended before we listened */
         sweep_ended(ps);
         ps->sweep_at_ms = now_ms + SWEEP_MS;
     }
@@ -175,62 +239,19 @@ void processes_wake_before_wait(struct processes *ps)
     uv_prepare_start(&ps->before_wait, on_before_wait);
 }
 
-/* ── ends ──────────────────────────────────────────────────────────────────────────────────── */
-
-static void take_end(struct process *p)
-{
-    p->state = PROCESS_OVER;
-    p->kill_at_ms = p->replace_at_ms = 0;
-    p->end = (struct process_end){.exit_code = p->shim.exit_code,
-                                  .exit_signal = p->shim.exit_signal,
-                                  .peak_memory = p->shim.peak_memory,
-                                  .run_ms = p->shim.run_ms};
-    process_close_fds(p);
-}
-
-void process_is_over(struct process *p)
-{
-    take_end(p);
-    p->owner->ops.over(p->owner->ops.user, p);
-}
-
-void process_is_over_later(struct process *p)
-{
-    take_end(p);
-    p->waits_for_told = true;
-    processes_wake_before_wait(p->owner);
-}
-
-/* Children of ours are shims; game servers whose shim was killed, which fell to us because we are a
- * subreaper; and what those had started. Only of the second kind anybody wants to know. */
-static void on_child(uv_signal_t *handle, int signum)
-{
-    struct processes *ps = handle->data;
-    int code = 0;
-    int sig = 0;
-    int64_t peak = 0;
-    pid_t pid;
-    (void)signum;
-    while ((pid = proc_reap(-1, &code, &sig, &peak)) > 0) {
-        struct process *ended = NULL;
-        size_t at = 0;
-        for (struct process *p; (p = processes_next(ps, &at));) {
-            if (p->shim_pid == pid)
-                p->shim_pid = 0;
-            if (p->shim.pid == pid && p->state != PROCESS_OVER)
-                ended = p;
-        }
-        if (!ended)
-            continue;
-        ended->shim.exit_code = code;
-        ended->shim.exit_signal = sig;
-        ended->shim.peak_memory = peak;
-        ended->shim.run_ms = proc_monotonic_ms() - ended->shim.started_ms;
-        process_is_over(ended);
-    }
-}
-
 /* ── all of them ───────────────────────────────────────────────────────────────────────────── */
+
+/* A shim that the agent before us was just starting holds the lock until its exec is over. */
+static bool lock_within(int fd, int64_t limit_ms)
+{
+    int64_t until_ms = proc_monotonic_ms() + limit_ms;
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (proc_monotonic_ms() >= until_ms)
+            return false;
+        poll(NULL, 0, 1);
+    }
+    return true;
+}
 
 static int make_folders(struct processes *ps, const char *folder, char why[PROCESS_WHY_MAX])
 {
@@ -246,7 +267,7 @@ static int make_folders(struct processes *ps, const char *folder, char why[PROCE
     ps->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (ps->lock < 0)
         return process_refuse(why, ERR_IO, "cannot open %.180s: %s", path, strerror(errno));
-    if (flock(ps->lock, LOCK_EX | LOCK_NB) < 0)
+    if (!lock_within(ps->lock, LOCK_MS))
         return process_refuse(why, ERR_LOCKED, "another agent uses the folder %.180s", folder);
     return 0;
 }
@@ -282,8 +303,7 @@ static void start_handles(struct processes *ps)
     ps->open_handles = 3;
     uv_signal_start(&ps->children, on_child, SIGCHLD);
     uv_unref((uv_handle_t *)&ps->children);
-    ps->sweep_at_ms = proc_monotonic_ms();
-    processes_arm(ps);
+    ps->sweep_at_ms = ps->spares_at_ms = proc_monotonic_ms();
 }
 
 static void processes_free(struct processes *ps)
@@ -348,6 +368,7 @@ void processes_close(struct processes *ps)
         process_free(p);
     map_done(&ps->by_server);
     ports_done(&ps->ports);
+    shim_drop_spares(ps);
     close(ps->lock);
     free(ps->slots);
     free(ps->shim);
@@ -429,16 +450,11 @@ static void give_slot(struct process *p)
     p->slot = -1;
 }
 
-/* Everything it needs before a shim can be started for it. */
+/* Everything it needs before its shim can be told to go. */
 static int furnish(struct process *p, const struct process_spec *spec, const uint16_t *ports,
                    char why[PROCESS_WHY_MAX])
 {
-    char home[PATH_MAX];
     struct sandbox_place place;
-    process_home(p->owner, spec->server, home);
-    if (mkdir(home, 0700) < 0 && errno != EEXIST)
-        return process_refuse(why, ERR_IO, "cannot make the folder %.180s: %s", home,
-                              strerror(errno));
     int err = sandbox_enter(&p->owner->sandbox, spec->server, p->slot, &place, why);
     if (err == 0)
         err = process_job_make(p, spec, &place, ports, why);
@@ -447,16 +463,13 @@ static int furnish(struct process *p, const struct process_spec *spec, const uin
     return err;
 }
 
-/* What furnish may have made. */
-static void unfurnish(struct process *p, int64_t server)
+void process_leave(struct processes *ps, int64_t server, int slot, const char *endpoint)
 {
-    char home[PATH_MAX];
-    char scratch[PATH_MAX];
-    process_home(p->owner, server, home);
-    sandbox_scratch(&p->owner->sandbox, server, scratch);
-    sandbox_leave(&p->owner->sandbox, server, p->endpoint);
-    rmdir(home);
-    rmdir(scratch);
+    char away[PATH_MAX];
+    snprintf(away, sizeof(away), "%.*s/ended/%" PRId64 ".scratch", PATH_MAX - 64,
+             ps->sandbox.folder, server);
+    if (sandbox_leave(&ps->sandbox, server, slot, endpoint, away))
+        sweep_folder(ps, away);
 }
 
 int processes_spawn(struct processes *ps, const struct process_spec *spec, struct process **ret,
@@ -477,7 +490,7 @@ int processes_spawn(struct processes *ps, const struct process_spec *spec, struc
     else if (err == 0 && (err = furnish(p, spec, ports, why)) != 0)
         ports_give(&ps->ports, ports, spec->n_ports);
     if (err != 0) {
-        unfurnish(p, spec->server);
+        process_leave(ps, spec->server, p->slot, p->endpoint);
         give_slot(p);
         process_free(p);
         return err;
@@ -599,9 +612,7 @@ void process_forget(struct process *p)
     process_home(ps, server, home);
     process_home_after(ps, server, after);
     rename(home, after);
-    sandbox_scratch(&ps->sandbox, server, home);
-    sweep_folder(ps, home);
-    sandbox_leave(&ps->sandbox, server, p->endpoint);
+    process_leave(ps, server, (int)p->job->slot, p->endpoint);
     ports_give(&ps->ports, p->job->ports, p->job->n_ports);
     give_slot(p);
     map_remove(&ps->by_server, (uint64_t)server);

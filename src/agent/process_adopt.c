@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,10 +92,8 @@ static void take_state(struct process *p, const struct shim_state *state)
 
 static bool await_hello(int fd, int64_t until_ms, struct shim_message *m, int fds[SHIM_FDS_MAX])
 {
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    int64_t left_ms = until_ms - proc_monotonic_ms();
-    return poll(&one, 1, left_ms > 0 ? (int)left_ms : 0) > 0 &&
-           talk_receive(fd, m, fds, NULL, MSG_DONTWAIT) > 0 && m->kind == SHIM_HELLO;
+    return proc_await(fd, until_ms) && talk_receive(fd, m, fds, NULL, MSG_DONTWAIT) > 0 &&
+           m->kind == SHIM_HELLO;
 }
 
 static bool adopt_from_shim(struct process *p, int fd, int64_t server, int64_t until_ms)
@@ -157,8 +154,15 @@ static void abandon(struct processes *ps, int64_t server, const char *home)
     process_home_after(ps, server, after);
     log_line(LOG_WARN, "server_abandoned", "server=%" PRId64, server);
     rename(home, after);
-    sandbox_scratch(&ps->sandbox, server, after);
-    sweep_folder(ps, after);
+}
+
+/* What was left in places that nobody has now. */
+static void empty_slots(struct processes *ps)
+{
+    for (int i = 0; i < ps->n_slots; i++) {
+        if (!ps->slots[i])
+            process_leave(ps, -1 - i, i, NULL);
+    }
 }
 
 struct found {
@@ -208,4 +212,5 @@ void processes_adopt(struct processes *ps)
         abandon(ps, all[i].server, home);
     }
     free(all);
+    empty_slots(ps);
 }

@@ -15,6 +15,8 @@
 /* Where a descriptor of shim.h lies in an array of them. */
 enum { FD_PIDFD, FD_OUT, FD_IN, FD_JOB };
 
+enum { SPARE_SHIMS = 4 };
+
 struct processes {
     struct loop *loop;
     struct process_ops ops;
@@ -33,6 +35,14 @@ struct processes {
     uv_prepare_t before_wait; /* active while somebody waits for it */
     int open_handles;
     int64_t sweep_at_ms;
+
+    /* Shims that wait for a job: starting one takes longer than starting most game servers. */
+    struct spare_shim {
+        int fd;
+        pid_t pid;
+    } spares[SPARE_SHIMS];
+    int n_spares;
+    int64_t spares_at_ms; /* more of them; 0 = there are enough */
 };
 
 /* One connection to a shim. Lives until libuv has let go of it. */
@@ -80,6 +90,9 @@ void process_close_fds(struct process *p);
 void process_home(const struct processes *ps, int64_t server, char ret[PATH_MAX]);
 void process_home_after(const struct processes *ps, int64_t server, char ret[PATH_MAX]);
 
+/* Its places, which nobody uses any more, can be given to others. */
+void process_leave(struct processes *ps, int64_t server, int slot, const char *endpoint);
+
 /* Takes its ports and slot out of what can be given. */
 void process_claim(struct process *p);
 
@@ -112,10 +125,15 @@ int process_job_file(const struct process *p);
 
 /* ── process_shim.c ────────────────────────────────────────────────────────────────────────── */
 
-/* Starts a shim and a link to it; what it is to do is told by shim_go or shim_adopt. 0, or an error
- * with why. */
+/* A shim, one that waits or a new one, and a link to it; what it is to do is told by shim_go. 0, or
+ * an error with why. */
 int shim_start(struct process *p, char why[PROCESS_WHY_MAX]);
 void shim_go(struct process *p);
+
+/* Starts those that wait; one that has ended; all of them. */
+void shim_fill_spares(struct processes *ps);
+void shim_forget_spare(struct processes *ps, pid_t pid);
+void shim_drop_spares(struct processes *ps);
 
 /* Somebody else's shim answers on fd, which is taken. */
 void shim_connect(struct process *p, int fd);

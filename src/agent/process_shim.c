@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 enum {
     REPLACE_AGAIN_MS = 1000,
     HELLO_MS = 50,
-    FIRST_FD = 10, /* past those that a shim finds its own at */
+    SPARES_MS = 20, /* after one was taken: its game server starts first */
 };
 
 /* ── the link ──────────────────────────────────────────────────────────────────────────────── */
@@ -99,7 +98,7 @@ static void say(struct process *p, enum shim_kind kind, uint32_t fds)
 
 void shim_go(struct process *p)
 {
-    say(p, SHIM_GO, 0);
+    say(p, SHIM_GO, SHIM_FD_JOB);
 }
 
 void shim_note(struct process *p)
@@ -114,50 +113,99 @@ void shim_bye(struct process *p)
 
 /* ── starting one ──────────────────────────────────────────────────────────────────────────── */
 
-static int above(int fd)
-{
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-    if (fd >= 0)
-        close(fd);
-    return high;
-}
-
-/* Nothing of ours but the two descriptors. Signals are reset over there. */
-static int run_shim(const char *path, int64_t server, int control, int job, pid_t *ret)
+/* Nothing of ours but one descriptor. Signals are reset over there. */
+static int run_shim(const char *path, int control, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
-    char number[24];
-    char *const argv[] = {"muster-shim", number, NULL};
+    char title[SHIM_TITLE_MAX + 1];
+    char *const argv[] = {"muster-shim", title, NULL};
     char *const env[] = {NULL};
-    snprintf(number, sizeof(number), "%" PRId64, server);
+    memset(title, ' ', SHIM_TITLE_MAX);
+    title[SHIM_TITLE_MAX] = '\0';
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, control, SHIM_CONTROL_FD);
-    posix_spawn_file_actions_adddup2(&files, job, SHIM_JOB_FD);
     int err = posix_spawn(ret, path, &files, NULL, argv, env);
     posix_spawn_file_actions_destroy(&files);
     return err;
 }
 
-int shim_start(struct process *p, char why[PROCESS_WHY_MAX])
+static int new_shim(struct processes *ps, struct spare_shim *ret, char why[PROCESS_WHY_MAX])
 {
-    int pair[2] = {-1, -1};
-    if (p->fds[FD_JOB] < 0)
-        p->fds[FD_JOB] = above(process_job_file(p));
-    if (p->fds[FD_JOB] < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return process_refuse(why, ERR_IO, "cannot start a shim: %s", strerror(errno));
-    pair[1] = above(pair[1]);
-    int err = pair[1] < 0
-                  ? errno
-                  : run_shim(p->owner->shim, p->spec.server, pair[1], p->fds[FD_JOB], &p->shim_pid);
-    if (pair[1] >= 0)
-        close(pair[1]);
+    int err = run_shim(ps->shim, pair[1], &ret->pid);
+    close(pair[1]);
     if (err != 0) {
-        p->shim_pid = 0;
         close(pair[0]);
-        return process_refuse(why, ERR_IO, "cannot start the shim %.150s: %s", p->owner->shim,
+        return process_refuse(why, ERR_IO, "cannot start the shim %.150s: %s", ps->shim,
                               strerror(err));
     }
-    shim_connect(p, pair[0]);
+    ret->fd = pair[0];
+    return 0;
+}
+
+/* A shim that waits says nothing, so whatever there is to read is its end. */
+static bool is_waiting(const struct spare_shim *spare)
+{
+    return !proc_await(spare->fd, 0);
+}
+
+static bool take_spare(struct processes *ps, struct spare_shim *ret)
+{
+    while (ps->n_spares > 0) {
+        *ret = ps->spares[--ps->n_spares];
+        ps->spares_at_ms = proc_monotonic_ms() + SPARES_MS;
+        processes_arm(ps);
+        if (is_waiting(ret))
+            return true;
+        close(ret->fd);
+    }
+    return false;
+}
+
+void shim_fill_spares(struct processes *ps)
+{
+    char why[PROCESS_WHY_MAX];
+    ps->spares_at_ms = 0;
+    while (ps->n_spares < SPARE_SHIMS) {
+        if (new_shim(ps, &ps->spares[ps->n_spares], why) != 0)
+            return; /* whoever wants one will hear why */
+        ps->n_spares++;
+    }
+}
+
+void shim_forget_spare(struct processes *ps, pid_t pid)
+{
+    for (int i = 0; i < ps->n_spares; i++) {
+        if (ps->spares[i].pid != pid)
+            continue;
+        close(ps->spares[i].fd);
+        ps->spares[i] = ps->spares[--ps->n_spares];
+        return;
+    }
+}
+
+void shim_drop_spares(struct processes *ps)
+{
+    while (ps->n_spares > 0)
+        close(ps->spares[--ps->n_spares].fd);
+}
+
+int shim_start(struct process *p, char why[PROCESS_WHY_MAX])
+{
+    struct spare_shim shim;
+    if (p->fds[FD_JOB] < 0)
+        p->fds[FD_JOB] = process_job_file(p);
+    if (p->fds[FD_JOB] < 0)
+        return process_refuse(why, ERR_IO, "cannot write a job: %s", strerror(errno));
+    if (!take_spare(p->owner, &shim)) {
+        int err = new_shim(p->owner, &shim, why);
+        if (err != 0)
+            return err;
+    }
+    p->shim_pid = shim.pid;
+    shim_connect(p, shim.fd);
     return 0;
 }
 
@@ -177,7 +225,7 @@ void shim_replace(struct process *p)
         return;
     }
     uint32_t fds = 0;
-    for (int i = 0; i < FD_JOB; i++)
+    for (int i = 0; i < SHIM_FDS_MAX; i++)
         fds |= p->fds[i] >= 0 ? 1U << i : 0;
     say(p, SHIM_ADOPT, fds);
 }
@@ -265,9 +313,8 @@ void shim_await_hello(struct process *p)
     struct shim_message m;
     int fds[SHIM_FDS_MAX];
     char tail[SHIM_TAIL_MAX];
-    struct pollfd one = {.fd = p->link ? p->link->fd : -1, .events = POLLIN};
-    if (p->shim.pid != 0 || !p->link || poll(&one, 1, HELLO_MS) <= 0 ||
-        talk_receive(one.fd, &m, fds, tail, MSG_DONTWAIT) <= 0)
+    if (p->shim.pid != 0 || !p->link || !proc_await(p->link->fd, proc_monotonic_ms() + HELLO_MS) ||
+        talk_receive(p->link->fd, &m, fds, tail, MSG_DONTWAIT) <= 0)
         return;
     if (m.kind == SHIM_OVER && hear_over(p, &m, tail))
         process_is_over_later(p);

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -220,16 +221,16 @@ static int enter_cgroup(const struct sandbox *s, int64_t server, struct sandbox_
     return 0;
 }
 
-void sandbox_scratch(const struct sandbox *s, int64_t server, char ret[PATH_MAX])
+static void slot_scratch(const struct sandbox *s, int slot, char ret[PATH_MAX])
 {
-    snprintf(ret, PATH_MAX, "%.*s/scratch/%" PRId64, PATH_MAX - 64, s->folder, server);
+    snprintf(ret, PATH_MAX, "%.*s/scratch/%d", PATH_MAX - 64, s->folder, slot);
 }
 
 int sandbox_enter(const struct sandbox *s, int64_t server, int slot, struct sandbox_place *ret,
                   char why[PROCESS_WHY_MAX])
 {
     *ret = (struct sandbox_place){.uid = s->uid_first ? s->uid_first + (uid_t)slot : (uid_t)-1};
-    sandbox_scratch(s, server, ret->scratch);
+    slot_scratch(s, slot, ret->scratch);
     int err = own_folder(ret->scratch, 0700, ret->uid, ret->uid, why);
     if (err == 0)
         err = make_endpoint(s, server, ret, why);
@@ -252,13 +253,27 @@ void sandbox_let_in(const char *endpoint)
         chmod(endpoint, 0660);
 }
 
-void sandbox_leave(const struct sandbox *s, int64_t server, const char *endpoint)
+static bool is_empty(const char *path)
+{
+    int n = 0;
+    DIR *folder = opendir(path);
+    while (folder && n < 3 && readdir(folder))
+        n++;
+    if (folder)
+        closedir(folder);
+    return n <= 2; /* "." and ".." */
+}
+
+bool sandbox_leave(const struct sandbox *s, int64_t server, int slot, const char *endpoint,
+                   const char *away)
 {
     char folder[PATH_MAX];
     if (endpoint && *endpoint)
         unlink(endpoint);
-    if (!*s->cgroup)
-        return;
-    server_cgroup(s, server, folder);
-    rmdir(folder);
+    if (*s->cgroup) {
+        server_cgroup(s, server, folder);
+        rmdir(folder);
+    }
+    slot_scratch(s, slot, folder);
+    return slot >= 0 && !is_empty(folder) && rename(folder, away) == 0;
 }

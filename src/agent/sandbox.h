@@ -42,7 +42,8 @@ int sandbox_enter(const struct sandbox *s, int64_t server, int slot, struct sand
 /* The endpoint has been bound: its uid may connect. Nothing when it has not. */
 void sandbox_let_in(const char *endpoint);
 
-/* It is reaped and forgotten. Its scratch is not removed here, because that may take long:
- * sandbox_scratch says where it is. */
-void sandbox_leave(const struct sandbox *s, int64_t server, const char *endpoint);
-void sandbox_scratch(const struct sandbox *s, int64_t server, char ret[PATH_MAX]);
+/* It is reaped and forgotten. Scratch folders belong to slots and stay; one that is not empty is
+ * moved to `away` instead, a path nobody has, for somebody who can take the time to remove it: true
+ * then. */
+bool sandbox_leave(const struct sandbox *s, int64_t server, int slot, const char *endpoint,
+                   const char *away);

@@ -29,12 +29,14 @@ enum {
     PIPE_BYTES = 256 * 1024,
     REAPED_WITHIN_MS = 1000, /* by whoever is its parent, when we are not */
     ASK_AGAIN_MS = 20,
+    SETTLE_AGAIN_MS = 1000,
     LOOK_ROUND_MS = 60000, /* over, and nobody asks: is our home still there? */
     EXIT_JOB = 2,
 };
 
 struct shim {
     const struct shim_job *job;
+    const char *home;
     const char *folder;
     const char *cgroup;
     size_t told_size; /* of the job without its environment */
@@ -42,10 +44,10 @@ struct shim {
     char **env;
     struct shim_state state;
     struct output output;
-    int control; /* the agent; -1 = it is away */
-    int listening;
-    int children; /* signalfd */
-    int pidfd, out_fd, in_fd;
+    int control;   /* the agent; -1 = it is away */
+    int listening; /* -1 = not yet, or the disk is full */
+    int children;  /* signalfd */
+    int pidfd, out_fd, in_fd, job_fd;
     bool parent;          /* the game server is our child */
     bool ended;           /* it is; what it had started may not be */
     int64_t ask_until_ms; /* how it ended, of somebody else's child */
@@ -70,12 +72,12 @@ static char **take_texts(const char **at, const char *end, uint32_t n)
     return texts;
 }
 
-static bool read_job(struct shim *s)
+static bool read_job(struct shim *s, int fd)
 {
     struct stat st;
-    if (fstat(SHIM_JOB_FD, &st) < 0 || st.st_size < (off_t)sizeof(*s->job))
+    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*s->job))
         return false;
-    s->job = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, SHIM_JOB_FD, 0);
+    s->job = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (s->job == MAP_FAILED || s->job->version != SHIM_VERSION || s->job->size != st.st_size)
         return false;
     const char *at = (const char *)(s->job + 1);
@@ -86,14 +88,19 @@ static bool read_job(struct shim *s)
     s->env = s->argv ? take_texts(&at, end, s->job->n_env) : NULL;
     if (!s->env || s->job->n_argv == 0)
         return false;
+    s->job_fd = fd;
+    s->home = places[0];
     s->folder = places[1];
     s->cgroup = places[2];
-    return chdir(places[0]) == 0;
+    output_init(&s->output, s->job->log_bytes, (int)s->job->log_files, proc_monotonic_ms());
+    return true;
 }
 
 /* For an agent that finds neither us nor our socket. A full disk loses it, and nothing else. */
 static void write_record(const struct shim *s)
 {
+    if (s->listening < 0)
+        return;
     int fd = open(SHIM_RECORD ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return;
@@ -115,7 +122,7 @@ static void lose_agent(struct shim *s)
 
 static void tell(struct shim *s, enum shim_kind kind)
 {
-    const int fds[SHIM_FDS_MAX] = {s->pidfd, s->out_fd, s->in_fd, SHIM_JOB_FD};
+    const int fds[SHIM_FDS_MAX] = {s->pidfd, s->out_fd, s->in_fd, s->job_fd};
     struct shim_message m = {.version = SHIM_VERSION, .kind = kind, .state = s->state};
     for (int i = 0; kind == SHIM_HELLO && i < SHIM_FDS_MAX; i++)
         m.fds |= fds[i] >= 0 ? 1U << i : 0;
@@ -143,6 +150,9 @@ static bool hear(struct shim *s)
     for (int i = 0; i < SHIM_FDS_MAX; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    /* Who left without reading all of ours: what it said before comes after this error. */
+    if (came < 0 && errno == ECONNRESET)
+        return true;
     if (came <= 0) {
         if (came == 0 || errno != EAGAIN)
             lose_agent(s);
@@ -177,14 +187,23 @@ static void welcome(struct shim *s)
         tell(s, SHIM_OVER);
 }
 
-static void listen_for_agents(struct shim *s)
+/* Where the next agent finds us and what was printed. All of this is done after the game server was
+ * started, because it does not wait for any of it; and again later when the disk is full. */
+static void settle(struct shim *s)
 {
     struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
+    if ((mkdir(s->home, 0700) < 0 && errno != EEXIST) || chdir(s->home) < 0)
+        return;
     unlink(SHIM_SOCKET); /* of a shim before us */
-    s->listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (s->listening < 0 || bind(s->listening, (struct sockaddr *)&here, sizeof(here)) < 0 ||
-        listen(s->listening, 4) < 0)
-        _exit(EXIT_JOB);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 4) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    s->listening = fd;
+    output_open(&s->output);
+    write_record(s);
 }
 
 /* ── the end of the game server ────────────────────────────────────────────────────────────── */
@@ -324,6 +343,7 @@ static void start_game(struct shim *s)
         s->state.failed_step = step;
         s->state.failed_errno = why;
         s->state.exit_code = 127;
+        settle(s);
         be_over(s);
         return;
     }
@@ -334,7 +354,7 @@ static void start_game(struct shim *s)
     s->state.started_ms = proc_monotonic_ms();
     s->parent = true;
     tell(s, SHIM_HELLO);
-    write_record(s);
+    settle(s);
 }
 
 static void adopt_game(struct shim *s, const struct shim_message *m, const int fds[SHIM_FDS_MAX])
@@ -344,7 +364,7 @@ static void adopt_game(struct shim *s, const struct shim_message *m, const int f
     s->out_fd = fds[1];
     s->in_fd = fds[2];
     tell(s, SHIM_HELLO);
-    write_record(s);
+    settle(s);
 }
 
 /* Nothing is started for an agent that died before it said so. */
@@ -356,6 +376,8 @@ static void await_order(struct shim *s)
         if (talk_receive(s->control, &m, fds, NULL, 0) <= 0)
             _exit(0);
     } while (m.kind == SHIM_NOTE); /* the order will say the same */
+    if (!(m.fds & SHIM_FD_JOB) || !read_job(s, fds[3]))
+        _exit(EXIT_JOB);
     if (m.kind == SHIM_ADOPT && m.fds & SHIM_FD_PIDFD) {
         adopt_game(s, &m, fds);
     } else if (m.kind == SHIM_GO) {
@@ -385,9 +407,8 @@ static int stand_alone(void)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
-    close_range(SHIM_JOB_FD + 1, ~0U, 0);
+    close_range(SHIM_CONTROL_FD + 1, ~0U, 0);
     fcntl(SHIM_CONTROL_FD, F_SETFD, FD_CLOEXEC);
-    fcntl(SHIM_JOB_FD, F_SETFD, FD_CLOEXEC);
     umask(077);
     setsid();
     reset_signals();
@@ -401,6 +422,8 @@ static int patience(const struct shim *s)
 {
     if (s->ended && !s->parent && !s->state.over)
         return ASK_AGAIN_MS;
+    if (s->listening < 0)
+        return SETTLE_AGAIN_MS;
     return s->state.over && s->control < 0 ? LOOK_ROUND_MS : -1;
 }
 
@@ -413,7 +436,9 @@ static void turn(struct shim *s)
                            {.fd = s->out_fd, .events = POLLIN},
                            {.fd = watch ? s->pidfd : -1, .events = POLLIN}};
     int n = poll(fds, 5, patience(s));
-    if (n == 0 && s->state.over && access(SHIM_SOCKET, F_OK) < 0)
+    if (n == 0 && s->listening < 0)
+        settle(s);
+    else if (n == 0 && s->state.over && s->control < 0 && access(SHIM_SOCKET, F_OK) < 0)
         _exit(0); /* nobody can find us any more */
     if (fds[3].revents)
         (void)read_output(s);
@@ -429,19 +454,27 @@ static void turn(struct shim *s)
         welcome(s);
 }
 
-int main(void)
+/* So that a list of processes tells whose shim this is. */
+static void write_title(const struct shim *s, char *title)
+{
+    char number[SHIM_TITLE_MAX + 1];
+    int n = snprintf(number, sizeof(number), "%lld", (long long)s->job->server);
+    if (strlen(title) == SHIM_TITLE_MAX && n > 0 && n <= SHIM_TITLE_MAX)
+        memcpy(title, number, (size_t)n);
+}
+
+int main(int argc, char **argv)
 {
     static struct shim s;
     int children = stand_alone();
-    s = (struct shim){.control = SHIM_CONTROL_FD, .pidfd = -1, .out_fd = -1, .in_fd = -1};
+    s = (struct shim){.control = SHIM_CONTROL_FD, .listening = -1};
+    s.pidfd = s.out_fd = s.in_fd = s.job_fd = -1;
     s.children = children;
     s.state.version = SHIM_VERSION;
-    if (!read_job(&s))
-        return EXIT_JOB;
     proc_boot_id(s.state.boot_id);
-    output_init(&s.output, s.job->log_bytes, (int)s.job->log_files, proc_monotonic_ms());
-    listen_for_agents(&s);
     await_order(&s);
+    if (argc > 1)
+        write_title(&s, argv[1]);
     for (;;)
         turn(&s);
 }

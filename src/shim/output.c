@@ -19,9 +19,15 @@ static void open_newest(struct output *o)
 
 void output_init(struct output *o, int64_t file_bytes, int files, int64_t now_ms)
 {
-    *o = (struct output){.files = files > 0 ? files : 1, .budget_ms = now_ms};
+    *o = (struct output){.fd = -1, .files = files > 0 ? files : 1, .budget_ms = now_ms};
     o->file_bytes = file_bytes > FILE_BYTES_MIN ? file_bytes : FILE_BYTES_MIN;
     o->budget = o->file_bytes;
+    o->again_ms = INT64_MAX;
+}
+
+void output_open(struct output *o)
+{
+    o->again_ms = 0;
     open_newest(o);
 }
 
@@ -118,7 +124,8 @@ void output_end(struct output *o, int64_t now_ms)
 {
     if (o->gap == 0)
         return;
-    o->again_ms = 0;
+    if (o->again_ms != INT64_MAX)
+        o->again_ms = 0;
     size_t last = o->gap < o->tail_len ? (size_t)o->gap : o->tail_len;
     o->gap -= last;
     if (o->gap > 0)

@@ -27,7 +27,9 @@ struct output {
     char tail[SHIM_TAIL_MAX]; /* the last output, written or not */
 };
 
+/* Nothing is written before output_open, which is for when the working folder is the right one. */
 void output_init(struct output *o, int64_t file_bytes, int files, int64_t now_ms);
+void output_open(struct output *o);
 void output_put(struct output *o, const char *data, size_t n, int64_t now_ms);
 
 /* It is over: the files now end with the last output, whatever was dropped before it. */

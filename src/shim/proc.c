@@ -33,6 +33,18 @@ int64_t proc_wall_ms(void)
     return clock_ms(CLOCK_REALTIME);
 }
 
+/* A signal may end the wait early: children end all the time. */
+bool proc_await(int fd, int64_t until_ms)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        int64_t left_ms = until_ms - proc_monotonic_ms();
+        int n = poll(&one, 1, left_ms > 0 ? (int)left_ms : 0);
+        if (n >= 0 || errno != EINTR)
+            return n > 0;
+    }
+}
+
 static bool read_file(const char *path, char *to, size_t cap)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -88,8 +100,7 @@ int proc_pidfd_signal(int pidfd, int sig)
 
 bool proc_is_over(int pidfd)
 {
-    struct pollfd one = {.fd = pidfd, .events = POLLIN};
-    return poll(&one, 1, 0) > 0 && one.revents != 0;
+    return proc_await(pidfd, 0);
 }
 
 /* linux/pidfd.h of 6.15, which is newer than the headers we build with. */

@@ -11,6 +11,9 @@
 int64_t proc_monotonic_ms(void);
 int64_t proc_wall_ms(void);
 
+/* Waits until fd can be read, or somebody closed the other end. False = not until then. */
+bool proc_await(int fd, int64_t until_ms);
+
 /* When it started, in clock ticks since boot; 0 = there is no such process. */
 uint64_t proc_start_ticks(pid_t pid);
 

@@ -2,16 +2,17 @@
  * may be of different builds: everything here is append-only, and a message of another version than
  * ours is answered by leaving the other alone. Shared by src/shim and src/agent; owns nothing.
  *
- *   agent                                      shim (fd 3: a seqpacket socket, fd 4: the job)
- *     ├─ posix_spawn ──────────────────────────▶ new session, socket "shim" in its home
- *     ├─ GO ───────────────────────────────────▶ starts the game server
+ *   agent                                      shim (fd 3: a seqpacket socket)
+ *     ├─ posix_spawn, perhaps long before ─────▶ new session, waits
+ *     ├─ GO + job ─────────────────────────────▶ starts the game server
  *     ◀────────── HELLO + pidfd, output, input, job
+ *     │                                          makes its home and listens there
  *     ├─ NOTE (state) ─────────────────────────▶ kept for the next agent
  *     ◀──────────────────── OVER + last output   the game server and all it had started are gone
  *     ├─ BYE ──────────────────────────────────▶ leaves
  *
- * Instead of GO there may be ADOPT + pidfd, output, input: the shim before was killed. An agent
- * that connects to the socket gets HELLO, and OVER when it is. */
+ * Instead of GO there may be ADOPT + pidfd, output, input, job: the shim before was killed. An
+ * agent that connects to the socket gets HELLO, and OVER when it is. */
 #pragma once
 
 #include <stddef.h>
@@ -20,10 +21,10 @@
 enum {
     SHIM_VERSION = 1,
     SHIM_CONTROL_FD = 3,
-    SHIM_JOB_FD = 4,
     SHIM_PORTS_MAX = 4,
     SHIM_TAIL_MAX = 8192, /* of the last output, with OVER */
     SHIM_BOOT_MAX = 40,
+    SHIM_TITLE_MAX = 20, /* spaces in argv[1], which become the server's number */
 };
 
 #define SHIM_SOCKET "shim"     /* where it listens, in its home */

@@ -63,6 +63,7 @@ static void files_rotate_and_the_oldest_goes(void **state)
     (void)state;
     struct output o;
     output_init(&o, FILE_BYTES, FILES, 0);
+    output_open(&o);
     for (int i = 0; i < 300; i++)
         put_line(&o, i, (int64_t)i * 1000);
     assert_int_equal(o.dropped, 0);
@@ -80,6 +81,7 @@ static void one_file_starts_over(void **state)
     (void)state;
     struct output o;
     output_init(&o, FILE_BYTES, 1, 0);
+    output_open(&o);
     for (int i = 0; i < 100; i++)
         put_line(&o, i, (int64_t)i * 1000);
     assert_true(size_of("log") <= FILE_BYTES);
@@ -93,6 +95,7 @@ static void a_flood_is_counted_and_goes_on_later(void **state)
     (void)state;
     struct output o;
     output_init(&o, FILE_BYTES, FILES, 0);
+    output_open(&o);
     for (int i = 0; i < 1000; i++)
         put_line(&o, i, 0);
     assert_int_equal(o.dropped, 1000 * LINE - FILE_BYTES);
@@ -110,6 +113,7 @@ static void after_a_flood_the_last_output_is_there(void **state)
     (void)state;
     struct output o;
     output_init(&o, FILE_BYTES, FILES, 0);
+    output_open(&o);
     for (int i = 0; i < 1000; i++)
         put_line(&o, i, 0);
     output_put(&o, "goodbye\n", 8, 0);
@@ -132,6 +136,7 @@ static void a_full_disk_drops_and_recovers(void **state)
     struct rlimit full = {.rlim_cur = 10 * LINE, .rlim_max = before.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
     output_init(&o, FILE_BYTES, FILES, 0);
+    output_open(&o);
     setrlimit(RLIMIT_FSIZE, &full);
     for (int i = 0; i < 12; i++)
         put_line(&o, i, 0);
@@ -154,6 +159,7 @@ static void the_tail_is_the_last_of_all(void **state)
     struct output o;
     static char large[3 * SHIM_TAIL_MAX];
     output_init(&o, FILE_BYTES, FILES, 0);
+    output_open(&o);
     output_put(&o, "abc", 3, 0);
     assert_int_equal(o.tail_len, 3);
     memset(large, 'x', sizeof(large));
