@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum {
-    BATCHES = 4, /* under way at once */
+    BATCHES = 8,      /* under way at once */
+    SLOW_BATCHES = 6, /* of which may be slow ones */
     BEAT_TIMEOUT_MS = 5000,
     EVENTS_TIMEOUT_MS = 30 * 1000, /* some answers take the control plane a while */
     WAIT_FIRST_MS = 200,           /* before the second try; doubled with each further one */
@@ -298,7 +299,8 @@ static bool send_batch(struct control *c, struct batch *b)
     struct buf body = {0};
     struct buf events = {0};
     uint64_t number = c->last_batch + 1;
-    b->n = outbox_take(c->outbox, number, c->careful ? 1 : OUTBOX_BATCH_EVENTS, &events);
+    b->n = outbox_take(c->outbox, number, c->careful ? 1 : OUTBOX_BATCH_EVENTS,
+                       b < &c->batches[SLOW_BATCHES], &events);
     if (b->n == 0)
         return false;
     struct json_writer w = {.out = &body};

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     SOCKETS_MAX = 32 * 1024, /* three for each game server */
@@ -295,25 +293,11 @@ static bool open_sockets(struct game_link *l)
            zeromq.connect(l->monitor, monitored) == 0;
 }
 
-/* Whoever owns the folder may connect, and nobody else: it is the game server's when that has a uid
- * of its own. */
-static bool give_path(const char *path)
-{
-    char folder[PATH_BYTES];
-    struct stat owner;
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path)
-        return false;
-    (void)str_copy(folder, sizeof(folder), (struct str){path, (size_t)(slash - path)});
-    return stat(folder, &owner) == 0 && chmod(path, S_IRUSR | S_IWUSR) == 0 &&
-           (owner.st_uid == geteuid() || chown(path, owner.st_uid, owner.st_gid) == 0);
-}
-
 static bool bind_path(struct game_link *l)
 {
     char endpoint[PATH_BYTES + 8];
     snprintf(endpoint, sizeof(endpoint), "ipc://%s", l->path);
-    return zeromq.bind(l->socket, endpoint) == 0 && give_path(l->path);
+    return zeromq.bind(l->socket, endpoint) == 0;
 }
 
 static void poll_socket(struct game_link *l, uv_poll_t *handle, void *socket, uv_poll_cb call)

@@ -183,6 +183,7 @@ static struct outbox_event *event_new(struct outbox *o, struct outbox_server *s,
 static void set_text(struct outbox *o, struct outbox_event *e, char *text)
 {
     e->text = text;
+    e->slow = strcmp(e->verb, "joined") == 0 && strstr(text, "\"extend_token\":");
     o->bytes += strlen(text);
 }
 
@@ -442,35 +443,51 @@ static bool may_follow(const struct outbox_server *s, const struct outbox_event 
     return true;
 }
 
-static size_t take_from(struct outbox_server *s, uint64_t batch, size_t max, struct buf *out)
+/* The share of one batch that has been filled. */
+struct taking {
+    uint64_t batch;
+    size_t taken;
+    size_t left; /* how many more may be */
+    bool slow_too;
+    struct buf *out;
+};
+
+static bool fits(const struct taking *t, const struct outbox_event *e)
 {
-    size_t taken = 0;
+    bool first = t->out->len == 0;
+    return first || t->out->len + strlen(e->text) <= OUTBOX_BATCH_BYTES;
+}
+
+static void take_event(struct taking *t, struct outbox_event *e)
+{
+    if (t->out->len > 0)
+        buf_append(t->out, ",", 1);
+    buf_append(t->out, e->text, strlen(e->text));
+    e->batch = t->batch;
+    t->taken++;
+    t->left = e->slow ? 0 : t->left - 1;
+}
+
+static void take_from(struct outbox_server *s, struct taking *t)
+{
     size_t seen = 0;
     LIST_EACH(&s->events, e, struct outbox_event, link)
     {
-        size_t len = strlen(e->text);
-        if (taken == max || seen++ == WINDOW)
-            return taken;
-        if (e->batch != 0 || !may_follow(s, e, batch))
-            continue;
-        if (out->len > 0 && out->len + len > OUTBOX_BATCH_BYTES)
-            return taken;
-        if (out->len > 0)
-            buf_append(out, ",", 1);
-        buf_append(out, e->text, len);
-        e->batch = batch;
-        taken++;
+        if (t->left == 0 || seen++ == WINDOW || !fits(t, e))
+            return;
+        bool may = !e->slow || (t->slow_too && t->out->len == 0);
+        if (e->batch == 0 && may && may_follow(s, e, t->batch))
+            take_event(t, e);
     }
-    return taken;
 }
 
-size_t outbox_take(struct outbox *o, uint64_t batch, size_t max, struct buf *out)
+size_t outbox_take(struct outbox *o, uint64_t batch, size_t max, bool slow_too, struct buf *out)
 {
     struct outbox_server *s;
-    size_t taken = 0;
-    for (size_t at = 0; taken < max && (s = map_next(&o->servers, &at));)
-        taken += take_from(s, batch, max - taken, out);
-    return taken;
+    struct taking t = {.batch = batch, .left = max, .slow_too = slow_too, .out = out};
+    for (size_t at = 0; t.left > 0 && (s = map_next(&o->servers, &at));)
+        take_from(s, &t);
+    return t.taken;
 }
 
 struct outbox_event *outbox_of_batch(const struct outbox *o, uint64_t batch)

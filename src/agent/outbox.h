@@ -37,6 +37,7 @@ struct outbox_event {
     int64_t server;
     int64_t seq;
     uint64_t batch; /* with which it is under way; 0 = it is not */
+    bool slow;      /* others are asked before it is answered: it is sent in a batch of its own */
     char verb[OUTBOX_VERB_MAX];
     char *key; /* "" = none */
     char *id;  /* JSON text of the call's id, whose caller waits for the answer; "" = nobody does */
@@ -66,7 +67,7 @@ size_t outbox_count(const struct outbox *o); /* of all servers */
 
 /* Appends events that may be sent now, with commas between them, at most max of them; they are
  * under way with `batch` then. Returns how many. */
-size_t outbox_take(struct outbox *o, uint64_t batch, size_t max, struct buf *out);
+size_t outbox_take(struct outbox *o, uint64_t batch, size_t max, bool slow_too, struct buf *out);
 
 /* The first that is under way with `batch`; NULL = none. */
 struct outbox_event *outbox_of_batch(const struct outbox *o, uint64_t batch);

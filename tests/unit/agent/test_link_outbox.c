@@ -61,7 +61,7 @@ static const char *take(struct world *w)
     buf_clear(&w->out);
     buf_append(&w->out, "[", 1);
     struct buf events = {0};
-    size_t n = outbox_take(w->outbox, ++w->batch, OUTBOX_BATCH_EVENTS, &events);
+    size_t n = outbox_take(w->outbox, ++w->batch, OUTBOX_BATCH_EVENTS, true, &events);
     buf_append(&w->out, events.data, events.len);
     buf_append(&w->out, "]", 1);
     buf_done(&events);
@@ -113,6 +113,24 @@ static void while_some_are_under_way_other_keys_may_follow(void **state)
     assert_null(strstr(second, "12.2"));
     settle(w, 12, 1);
     assert_string_equal(take(w), "12.2 left;");
+}
+
+static void what_is_slow_goes_alone(void **state)
+{
+    struct world *w = *state;
+    struct buf out = {0};
+    add(w, 12, "joined", "a");
+    assert_non_null(
+        outbox_add(w->outbox, 12, "joined", "slow", "1", STR("{\"a\":1,\"extend_token\":\"t\"}")));
+    add(w, 12, "left", "slow");
+    add(w, 12, "joined", "b");
+    assert_string_equal(take(w), "12.1 joined;12.4 joined;");
+    assert_int_equal(outbox_take(w->outbox, ++w->batch, 256, false, &out), 0);
+    assert_string_equal(take(w), "12.2 joined;");
+    assert_string_equal(take(w), "");
+    reopen(w);
+    assert_string_equal(take(w), "12.1 joined;12.4 joined;");
+    buf_done(&out);
 }
 
 static void the_first_and_the_last_wait_for_all(void **state)
@@ -258,7 +276,7 @@ static void a_batch_has_a_limit(void **state)
     for (int i = 0; i < 5; i++)
         assert_non_null(outbox_add(w->outbox, 12, "left", "k", "1",
                                    (struct str){(char *)members.data, members.len}));
-    assert_int_equal(outbox_take(w->outbox, 1, 256, &out), 2);
+    assert_int_equal(outbox_take(w->outbox, 1, 256, true, &out), 2);
     assert_true(out.len <= OUTBOX_BATCH_BYTES);
     buf_done(&members);
     buf_done(&out);
@@ -297,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(events_of_a_server_are_numbered_and_in_order),
         TEST(while_some_are_under_way_other_keys_may_follow),
+        TEST(what_is_slow_goes_alone),
         TEST(the_first_and_the_last_wait_for_all),
         TEST(what_was_not_taken_is_sent_again_the_same),
         TEST(the_same_call_is_found_while_it_waits),
