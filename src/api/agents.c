@@ -179,19 +179,11 @@ static struct agent_call *begin(struct agents *a, const struct agent_call *draft
     return call;
 }
 
-struct agent_call *agents_ask(struct agents *a, const char *what, enum http_method method,
-                              const char *url, const char *path, struct str body, http_done *done,
-                              void *user)
+struct agent_call *agents_ask(struct agents *a, const struct agent_request *request)
 {
-    struct agent_call draft = {.what = what, .done = done, .user = user};
-    return begin(a, &draft, method, url, path, body);
-}
-
-struct agent_call *agents_follow(struct agents *a, const char *what, const char *url,
-                                 const char *path, http_piece *each, http_done *done, void *user)
-{
-    struct agent_call draft = {.what = what, .each = each, .done = done, .user = user};
-    return begin(a, &draft, HTTP_GET, url, path, (struct str){0});
+    struct agent_call draft = {
+        .what = request->what, .each = request->each, .done = request->done, .user = request->user};
+    return begin(a, &draft, request->method, request->url, request->path, request->body);
 }
 
 void agent_call_drop(struct agent_call *call)

@@ -39,16 +39,21 @@ void agents_release(struct agents *a, const struct effect *effects, size_t n);
 /* The end of a turn, before the pipeline is flushed: core is told what the agents said. */
 void agents_before_flush(struct agents *a);
 
-/* One request on behalf of an operator to the agent at url: path is what comes after it. `done` is
- * called once, from the loop, unless agent_call_drop or agents_free comes first. NULL when too many
- * are under way or it could not be begun. what: for the metrics, a static text. */
-struct agent_call *agents_ask(struct agents *a, const char *what, enum http_method method,
-                              const char *url, const char *path, struct str body, http_done *done,
-                              void *user);
+/* A request on behalf of an operator. */
+struct agent_request {
+    const char *what; /* for the metrics: a static text */
+    enum http_method method;
+    const char *url;  /* of the agent */
+    const char *path; /* what comes after it */
+    struct str body;
+    http_piece *each; /* not NULL: the answer has no end, see http_client_follow */
+    http_done *done;
+    void *user;
+};
 
-/* The same for an answer without an end, see http_client_follow. */
-struct agent_call *agents_follow(struct agents *a, const char *what, const char *url,
-                                 const char *path, http_piece *each, http_done *done, void *user);
+/* `done` is called once, from the loop, unless agent_call_drop or agents_free comes first. NULL
+ * when too many are under way or it could not be begun. */
+struct agent_call *agents_ask(struct agents *a, const struct agent_request *request);
 
 /* Forgets it. NULL is fine. */
 void agent_call_drop(struct agent_call *call);

@@ -72,7 +72,7 @@ void handle_list_rooms(struct call *c)
 static size_t seats_of(struct call *c, const struct view_room *room,
                        const struct view_room_seat **ret)
 {
-    size_t max = (size_t)(room->reserved + room->taken);
+    size_t max = (size_t)room->reserved + (size_t)room->taken;
     struct view_room_seat *seats = arena_alloc(&c->arguments.arena, (max + 1) * sizeof(*seats));
     size_t n = 0;
     int64_t id = 0;

@@ -52,7 +52,7 @@ struct server_answer merge_registered(const struct view_server *view);
 struct ticket_answer merge_asked(const struct view_ticket *view);
 
 /* … and of a room. */
-struct ticket_answer merge_room_asked(const struct core *core, const struct view_room_ticket *view);
+struct ticket_answer merge_room_asked(const struct core *core, const struct view_room_ticket *t);
 
 /* As core_next and core_previous; of ROW_session, ROW_server and ROW_ticket those of rooms too. */
 int64_t merge_next(const struct core *core, enum row_kind kind, int64_t after);

@@ -142,8 +142,12 @@ void handle_logs(struct call *c)
     char path[96];
     struct view_room room;
     bool follow = call_argument(c, "follow")->number != 0;
-    const char *url = find_room(c, &room) ? find_agent(c, &room) : NULL;
-    if (!url && c->status == err_status(ERR_HOST_AWAY) && is_ended(&room)) {
+    if (!find_room(c, &room)) {
+        call_read(c);
+        return;
+    }
+    const char *url = find_agent(c, &room);
+    if (!url && is_ended(&room)) {
         c->status = 200;
         answer_tail(c, &room);
         return;
@@ -154,9 +158,14 @@ void handle_logs(struct call *c)
     }
     snprintf(path, sizeof(path), "/servers/%" PRId64 "/logs?lines=%" PRId64 "%s", room.server,
              call_argument(c, "lines")->number, follow ? "&follow=1" : "");
-    c->agent = follow
-                   ? agents_follow(c->rest->agents, "logs", url, path, on_piece, on_followed, c)
-                   : agents_ask(c->rest->agents, "logs", HTTP_GET, url, path, STR(""), on_logs, c);
+    c->agent =
+        agents_ask(c->rest->agents, &(struct agent_request){.what = "logs",
+                                                            .method = HTTP_GET,
+                                                            .url = url,
+                                                            .path = path,
+                                                            .each = follow ? on_piece : NULL,
+                                                            .done = follow ? on_followed : on_logs,
+                                                            .user = c});
     if (c->agent)
         call_agent(c, follow ? QUIET_MS : AGENT_MS, follow ? begin_stream : NULL);
     else
@@ -191,8 +200,14 @@ static void write_line(struct call *c)
     json_key_text(&w, "line", call_argument(c, "line")->text);
     json_close_object(&w);
     snprintf(path, sizeof(path), "/servers/%" PRId64 "/stdin", room.server);
-    c->agent = agents_ask(c->rest->agents, "stdin", HTTP_POST, url, path,
-                          (struct str){(const char *)body.data, body.len}, on_written, c);
+    c->agent = agents_ask(c->rest->agents,
+                          &(struct agent_request){.what = "stdin",
+                                                  .method = HTTP_POST,
+                                                  .url = url,
+                                                  .path = path,
+                                                  .body = {(const char *)body.data, body.len},
+                                                  .done = on_written,
+                                                  .user = c});
     buf_done(&body);
     if (c->agent)
         call_agent(c, AGENT_MS, NULL);
