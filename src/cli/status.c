@@ -87,10 +87,11 @@ static void put_rooms(struct buf *out, const struct term *term, const struct jso
     put_count(out, term, rooms, "open", ", ");
     put_count(out, term, rooms, "starting", ", ");
     put_count(out, term, rooms, "ending", "; ");
-    term_printf(out, "%" PRId64 " players, %" PRId64 " coming; %" PRId64 " of %" PRId64 " host%s ",
-                number(rooms, "taken"), number(rooms, "reserved"), number(hosts, "healthy"),
-                sum(hosts), sum(hosts) == 1 ? "" : "s");
-    term_put(out, "healthy");
+    int64_t players = number(rooms, "taken");
+    term_printf(
+        out, "%" PRId64 " player%s, %" PRId64 " coming; %" PRId64 " of %" PRId64 " host%s healthy",
+        players, players == 1 ? "" : "s", number(rooms, "reserved"), number(hosts, "healthy"),
+        sum(hosts), sum(hosts) == 1 ? "" : "s");
     while (json_next(hosts, &at, &reason, &n)) {
         if (json_get_int(n) > 0 && strcmp(reason, "healthy") != 0) {
             term_printf(out, ", %" PRId64 " ", json_get_int(n));

@@ -205,7 +205,7 @@ def test_server_says_how_it_ended(scene, cli):
 @arena
 def test_status_counts_rooms(scene, cli):
     assert (
-        "rooms      1 open, 0 starting, 0 ending; 1 players, 1 coming; 1 of 1 host healthy\n"
+        "rooms      1 open, 0 starting, 0 ending; 1 player, 1 coming; 1 of 1 host healthy\n"
         in cli("status").stdout
     )
 

@@ -149,7 +149,7 @@ def test_stopping_gives_the_terminal_back_and_ends_everything(dev, how):
 
 def test_rooms_appear_fill_and_vanish(dev):
     terminal = dev(rows=60)
-    terminal.shows(r"rooms +[1-9] open, \d+ starting, \d+ ending; [1-9] players")
+    terminal.shows(r"rooms +[1-9] open, \d+ starting, \d+ ending; [1-9] player")
     room = hints(terminal)[3]
     there = room[room.index("--url") :]
 
