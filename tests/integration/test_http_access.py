@@ -246,16 +246,19 @@ def test_every_route_asks_for_its_scope(make_world, keys, tmp_path):
     routes = list(guarded_routes(anonymous))
     assert len(routes) > 50
     for method, path, scopes in routes:
-        anonymous.refused(method, path, 401, "no_access_token")
+        upload = method == "POST" and path == "/v1/deployments"
+        kind = {"content_type": "application/octet-stream"} if upload else {}
+        anonymous.refused(method, path, 401, "no_access_token", **kind)
         others = everything - set(scopes)
         if "muster_read" in scopes:
             others -= {"muster_admin"}  # which includes it
         without = Api(world.muster, sign(keys, sco=",".join(sorted(others | {"profile"}))))
-        why = without.refused(method, path, 403, "forbidden")
+        why = without.refused(method, path, 403, "forbidden", **kind)
         assert any(scope in why for scope in scopes), (path, why)
         if path == "/v1/events":
             continue  # its answer has no end
-        allowed = Api(world.muster, sign(keys, sco=",".join(scopes))).ask(method, path)
+        allowed = Api(world.muster, sign(keys, sco=",".join(scopes))).ask(
+            method, path, **kind)
         assert allowed.status not in (401, 403), (path, allowed)
 
 

@@ -54,7 +54,7 @@ def upload(world):
         file.size, file.mode = 3, 0o755
         tar.addfile(file, io.BytesIO(b"#!\n"))
     answer = world.api.ask("POST", "/v1/deployments", {"fleet": "arena", "version": "1.0"},
-                           body=archive.getvalue(), content_type="application/gzip")
+                           body=archive.getvalue(), content_type="application/octet-stream")
     assert answer.status == 200, answer
     return answer.json
 
