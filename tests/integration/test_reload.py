@@ -12,8 +12,10 @@ import pytest
 from chat import EU
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from fake_host import FakeHost
 from http_api import Api
 from muster_proc import Muster, run, write_config
+from players import Player, fleets
 from world import World
 
 CHANGED = "configuration changed"
@@ -503,3 +505,42 @@ def test_nothing_new_is_no_change(make_world):
     (line,) = world.reload(text="# five\nlimits: {servers: 5}\n")
     assert line["msg"] == UNCHANGED
     assert world.api.all("/v1/audit") == before
+
+
+# --- rooms
+
+
+def rooms(settings, **more):
+    return {"fleets": fleets(server_settings=settings, **more), "default_region": "EU"}
+
+
+@pytest.mark.muster(**rooms('{"tick": 30}', arguments=["--slow"]))
+def test_servers_are_started_as_the_file_says_now(world):
+    """Also after reloads that find nothing new: what is borrowed then is still there."""
+    player = Player(world, "anna")
+    with FakeHost(world.muster) as host:
+
+        def started():
+            player.create()
+            spawn = host.spawned.get(timeout=10).spawn
+            return spawn["server_settings"], spawn["arguments"]
+
+        assert started() == ({"tick": 30}, ["--slow"])
+        same = rooms('{"tick": 30}', arguments=["--slow"])
+        assert [line["msg"] for line in world.reload(**same)] == [UNCHANGED]
+        assert started() == ({"tick": 30}, ["--slow"])
+        lines = world.reload(**rooms('{"tick": 60}'))
+        assert changes(lines)["fleets"]["names"] == "~arena"
+        assert started() == ({"tick": 60}, [])
+        assert world.reload(**rooms('{"tick": '))[-1]["msg"] == REFUSED
+        assert started() == ({"tick": 60}, [])
+
+
+@pytest.mark.muster(**rooms("{}"))
+def test_new_rates_hold_at_once(world):
+    player = Player(world, "anna")
+    lines = world.reload(**rooms("{}"), rates={"create": [{"count": 1, "seconds": 600}]})
+    assert changes(lines)["rates.create"]["now"] == "1/600"
+    with FakeHost(world.muster):
+        player.create()
+        player.cannot(429, "rate_limited", verb="create")
