@@ -125,10 +125,22 @@ static void describe(void *user, int64_t beat, bool leaving, struct buf *out)
     json_close_object(&w);
 }
 
-static void on_beaten(void *user, const char *token)
+/* It is in the next heartbeat, or will be asked for again. */
+static void on_fetched(void *user, const char *folder, const char *why)
+{
+    (void)user, (void)folder, (void)why;
+}
+
+static void on_beaten(void *user, const char *token, const struct json *fetch)
 {
     struct agent *a = user;
     door_admit(a->door, token);
+    for (size_t i = 0; i < json_length(fetch); i++) {
+        uint8_t digest[ARCHIVE_DIGEST];
+        if (archive_from_hex(json_get_text(json_item(fetch, i)), digest) &&
+            !deployments_is_coming(a->deployments, digest))
+            deployments_get(a->deployments, control_url(a->control), digest, on_fetched, a);
+    }
 }
 
 static void on_answered(void *user, const struct outbox_event *e, const struct json *result,

@@ -174,7 +174,7 @@ static void on_beat_taken(struct control *c, const struct http_reply *reply)
         token[0] = '\0';
     road_is_well(&c->beat_road, "heartbeats");
     c->event_road.due_ms = 0; /* it is there: what waits need not wait any longer */
-    c->ops.beaten(c->ops.user, token);
+    c->ops.beaten(c->ops.user, token, json_member(root, "fetch"));
     explicit_bzero(token, sizeof(token));
     json_free(root);
 }

@@ -31,8 +31,9 @@ struct control_ops {
     /* Appends the next heartbeat. */
     void (*describe)(void *user, int64_t beat, bool leaving, struct buf *out);
 
-    /* A heartbeat was taken. token: what the control plane will show us; "" = it did not say. */
-    void (*beaten)(void *user, const char *token);
+    /* A heartbeat was taken. token: what the control plane will show us; "" = it did not say.
+     * fetch: digests of deployments that it wants to be here; NULL = it did not say. */
+    void (*beaten)(void *user, const char *token, const struct json *fetch);
 
     /* An event was answered, with one of the two; it is settled afterwards. */
     void (*answered)(void *user, const struct outbox_event *e, const struct json *result,

@@ -236,6 +236,11 @@ static struct pull *find(const struct deployments *d, const uint8_t digest[ARCHI
     return NULL;
 }
 
+bool deployments_is_coming(const struct deployments *d, const uint8_t digest[ARCHIVE_DIGEST])
+{
+    return has(d, digest) || find(d, digest);
+}
+
 void deployments_get(struct deployments *d, const char *url, const uint8_t digest[ARCHIVE_DIGEST],
                      deployments_done *done, void *user)
 {

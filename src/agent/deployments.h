@@ -33,6 +33,9 @@ void deployments_get(struct deployments *d, const char *url, const uint8_t diges
 /* Forgets whoever asked with that user; done is not called for him. */
 void deployments_drop(struct deployments *d, const void *user);
 
+/* True when it is there, or on its way. */
+bool deployments_is_coming(const struct deployments *d, const uint8_t digest[ARCHIVE_DIGEST]);
+
 /* Those that are there. */
 size_t deployments_count(const struct deployments *d);
 const uint8_t *deployments_at(const struct deployments *d, size_t i);
