@@ -46,6 +46,7 @@ static const struct part {
     {"store", bench_store, 1, "info"},
     {"http", bench_http, 1, "info"},
     {"join", bench_join, 2, "info"},
+    {"spawn", bench_spawn, 0, "info"},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };

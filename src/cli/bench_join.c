@@ -1,12 +1,10 @@
 /* Players who join rooms over HTTP: each request gives one a durable seat in the next of a few
  * large rooms, moving him there, beside the same server answering a constant. The host is one that
  * says it has started the rooms; players never come to it. */
-#include "api/access.h"
-#include "base/clock.h"
 #include "cli/bench_child.h"
 #include "cli/bench_clients.h"
+#include "cli/bench_rooms.h"
 #include "cli/cli.h"
-#include "cli/secret.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -20,9 +18,7 @@
 enum {
     ROOMS = 4,
     PLAYERS = 8000,
-    TOKEN_SIZE = 512,
     REQUEST_MAX = 8 * 1024,
-    HOUR_MS = 3600 * 1000,
     SPAWN_WAIT_S = 10,
 };
 
@@ -67,41 +63,12 @@ struct host {
     const struct served *served;
     int listening;
     char url[64];
-    char token[TOKEN_SIZE];      /* of scope game_host */
-    char (*players)[TOKEN_SIZE]; /* tokens of scope game, PLAYERS of them */
+    struct bench_players players;
     char rooms[ROOMS][24];
     char servers[ROOMS][24]; /* "" = not started yet */
     int64_t beats;
     int64_t asked; /* joins so far */
 };
-
-static void issue(const struct access *access, const char *account, uint32_t scope,
-                  char dst[TOKEN_SIZE])
-{
-    struct buf text = {0};
-    int64_t now_ms = clock_wall_ms() / 1000 * 1000;
-    access_issue(access, account, scope, now_ms, now_ms + HOUR_MS, &text);
-    (void)str_copy(dst, TOKEN_SIZE, (struct str){(const char *)text.data, text.len});
-    buf_done(&text);
-}
-
-static bool make_tokens(struct host *h, struct bench *b, const char *data)
-{
-    uint8_t secret[CORE_SECRET_SIZE];
-    char why[SECRET_WHY_MAX], account[32];
-    if (secret_load(data, false, secret, why) != 0)
-        return bench_fail(b, "%s", why);
-    struct access *access = access_new(secret);
-    access_configure(access, "1", NULL, 0);
-    issue(access, "host", ACCESS_HOST, h->token);
-    h->players = xcalloc(PLAYERS, TOKEN_SIZE);
-    for (int i = 0; i < PLAYERS; i++) {
-        snprintf(account, sizeof(account), "player-%d", i);
-        issue(access, account, ACCESS_GAME, h->players[i]);
-    }
-    access_free(access);
-    return true;
-}
 
 static bool listen_somewhere(struct host *h, struct bench *b)
 {
@@ -144,7 +111,7 @@ static bool beat(struct host *h, struct bench *b)
              ",\"deployments\":[],\"servers\":[%s]}",
              h->url, ++h->beats, servers);
     struct buf answer = {0};
-    int status = post(h, h->token, "/v1/agent/heartbeat", body, &answer);
+    int status = post(h, h->players.host, "/v1/agent/heartbeat", body, &answer);
     bool ok = status == 200 || bench_fail(b, "a heartbeat was answered with %d: %.200s", status,
                                           (const char *)answer.data);
     buf_done(&answer);
@@ -185,7 +152,7 @@ static bool start_server(struct host *h, struct bench *b, char server[24])
              "{\"name\":\"bench\",\"events\":[{\"server\":\"%s\",\"seq\":1,\"event\":\"inited\","
              "\"pid\":1,\"ports\":[1]}]}",
              server);
-    return (ok && post(h, h->token, "/v1/agent/events", body, NULL) == 200) ||
+    return (ok && post(h, h->players.host, "/v1/agent/events", body, NULL) == 200) ||
            bench_fail(b, "a room could not be started");
 }
 
@@ -196,7 +163,7 @@ static bool open_room(struct host *h, struct bench *b, int i)
     int n = snprintf(request, sizeof(request),
                      "POST /create/bench/room/1?region=EU HTTP/1.1\r\nHost: bench\r\n"
                      "Authorization: Bearer %s\r\nContent-Length: 0\r\n\r\n",
-                     h->players[i]);
+                     bench_player(&h->players, i));
     int fd = bench_connect(h->served->http);
     bool ok = fd >= 0 && bench_send(fd, (struct str){request, (size_t)n});
     bool started = ok && start_server(h, b, h->servers[i]);
@@ -223,7 +190,7 @@ static void next_join(void *user, struct buf *out)
     int n = snprintf(at, REQUEST_MAX,
                      "POST /room/bench/%s/join HTTP/1.1\r\nHost: bench\r\n"
                      "Authorization: Bearer %s\r\nContent-Length: 0\r\n\r\n",
-                     h->rooms[i / PLAYERS % ROOMS], h->players[i % PLAYERS]);
+                     h->rooms[i / PLAYERS % ROOMS], bench_player(&h->players, i));
     out->len = (size_t)n;
 }
 
@@ -282,14 +249,15 @@ bool bench_join(struct bench *b)
     constant = join = (struct bench_found){0};
     bench_path(b, "join", data);
     bool ok = served_start(&s, b, &(struct served_plan){.data = data, .config = config}) &&
-              make_tokens(&h, b, data) && listen_somewhere(&h, b) && beat(&h, b);
+              bench_players_make(&h.players, b, data, PLAYERS) && listen_somewhere(&h, b) &&
+              beat(&h, b);
     for (int i = 0; ok && i < ROOMS; i++)
         ok = open_room(&h, b, i);
     ok = ok && measure(b, &h, &constant, &join, &ratio);
     served_end(&s, SIGKILL);
     if (h.listening >= 0)
         close(h.listening);
-    free(h.players);
+    bench_players_done(&h.players);
     bench_remove(b, "join");
     if (ok)
         tell(b, &constant, &join, &ratio);

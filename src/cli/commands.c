@@ -531,6 +531,15 @@ const struct command commands[] = {
          "Each request gives a player a durable seat in one of a few large rooms, as fast as it\n"
          "is answered; beside it the same HTTP server answers /healthz.\n",
      .options = bench_join_options},
+    {.name = "bench spawn",
+     .group = GROUP_TOOLS,
+     .run = bench_spawn_run,
+     .summary = "measure how soon a new room's server is ready beside starting it bare",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Asks for rooms of the example game one at a time, with a real agent; beside it starts\n"
+         "the same program by itself and waits for its first word.\n",
+     .options = bench_spawn_options},
     {.name = "bench restart",
      .group = GROUP_TOOLS,
      .run = bench_restart_run,

@@ -1,0 +1,97 @@
+#include "cli/bench_rooms.h"
+
+#include "api/access.h"
+#include "base/clock.h"
+#include "cli/bench_child.h"
+#include "cli/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HOUR_MS = 3600 * 1000 };
+
+static void issue(const struct access *access, const char *account, uint32_t scope,
+                  char dst[BENCH_ROOM_TOKEN_MAX])
+{
+    struct buf text = {0};
+    int64_t now_ms = clock_wall_ms() / 1000 * 1000;
+    access_issue(access, account, scope, now_ms, now_ms + HOUR_MS, &text);
+    (void)str_copy(dst, BENCH_ROOM_TOKEN_MAX, (struct str){(const char *)text.data, text.len});
+    buf_done(&text);
+}
+
+bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n)
+{
+    uint8_t secret[CORE_SECRET_SIZE];
+    char why[SECRET_WHY_MAX], account[32];
+    if (secret_load(data, false, secret, why) != 0)
+        return bench_fail(b, "%s", why);
+    struct access *access = access_new(secret);
+    access_configure(access, "1", NULL, 0);
+    issue(access, "host", ACCESS_HOST, p->host);
+    p->tokens = xcalloc(n, sizeof(*p->tokens));
+    p->n = n;
+    for (size_t i = 0; i < n; i++) {
+        snprintf(account, sizeof(account), "player-%zu", i);
+        issue(access, account, ACCESS_GAME, p->tokens[i]);
+    }
+    access_free(access);
+    explicit_bzero(secret, sizeof(secret));
+    return true;
+}
+
+void bench_players_done(struct bench_players *p)
+{
+    free(p->tokens);
+    *p = (struct bench_players){0};
+}
+
+const char *bench_player(const struct bench_players *p, int64_t i)
+{
+    return p->tokens[(size_t)i % p->n];
+}
+
+bool bench_arena(char ret[PATH_MAX])
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
+    return snprintf(ret, PATH_MAX, "%s/arena", self) < PATH_MAX && access(ret, X_OK) == 0;
+}
+
+struct agent_start {
+    const char *control;
+    const char *token;
+    const char *folder;
+};
+
+static void become_agent(void *user)
+{
+    const struct agent_start *a = user;
+    int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    setenv("MUSTER_TOKEN", a->token, 1);
+    execl("/proc/self/exe", "muster", "agent", "--control", a->control, "--region", "EU",
+          "--listen", "127.0.0.1:0", "--data", a->folder, "--name", "bench", "--end-servers",
+          "--log-level", bench_options.log_level, NULL);
+    _exit(127);
+}
+
+bool bench_agent_start(struct bench *b, const struct served *s, const struct bench_players *p,
+                       pid_t *ret)
+{
+    char url[96], folder[BENCH_PATH_MAX];
+    snprintf(url, sizeof(url), "http://%s", s->http);
+    struct agent_start a = {url, p->host, bench_path(b, "agent", folder)};
+    *ret = child_start(become_agent, &a);
+    return *ret > 0 || bench_fail(b, "muster agent cannot be started: %s", strerror(errno));
+}

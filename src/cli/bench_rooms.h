@@ -1,0 +1,35 @@
+/* What the benchmarks of rooms share: players with access tokens, and the real agent. */
+#pragma once
+
+#include "cli/bench.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct served;
+
+enum { BENCH_ROOM_TOKEN_MAX = 512 };
+
+/* Zeroed = none. */
+struct bench_players {
+    char (*tokens)[BENCH_ROOM_TOKEN_MAX]; /* of scope game, for one account each */
+    size_t n;
+    char host[BENCH_ROOM_TOKEN_MAX]; /* of scope game_host */
+};
+
+/* Signs their tokens with the secret of a Muster's data folder. */
+bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n);
+void bench_players_done(struct bench_players *p);
+
+/* The token of the i-th, over and over. */
+const char *bench_player(const struct bench_players *p, int64_t i);
+
+/* The example game that was built with this program; false when it is not there. */
+bool bench_arena(char ret[PATH_MAX]);
+
+/* Starts `muster agent` for that Muster, in folder/agent; it ends its servers when it is ended. */
+bool bench_agent_start(struct bench *b, const struct served *s, const struct bench_players *p,
+                       pid_t *ret);
