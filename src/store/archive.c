@@ -34,10 +34,19 @@ enum {
 #define FUNCTIONS(X)                                                                               \
     X(read_new)                                                                                    \
     X(read_free)                                                                                   \
-    X(read_support_filter_gzip) X(read_support_format_tar) X(read_support_format_zip)              \
-        X(read_open_filename) X(read_next_header) X(read_data_block) X(filter_bytes)               \
-            X(error_string) X(entry_pathname) X(entry_filetype) X(entry_symlink) X(entry_hardlink) \
-                X(entry_mode)
+    X(read_support_filter_gzip)                                                                    \
+    X(read_support_format_tar)                                                                     \
+    X(read_support_format_zip)                                                                     \
+    X(read_open_filename)                                                                          \
+    X(read_next_header)                                                                            \
+    X(read_data_block)                                                                             \
+    X(filter_bytes)                                                                                \
+    X(error_string)                                                                                \
+    X(entry_pathname)                                                                              \
+    X(entry_filetype)                                                                              \
+    X(entry_symlink)                                                                               \
+    X(entry_hardlink)                                                                              \
+    X(entry_mode)
 
 static struct {
 #define X(name) __typeof__(archive_##name) *name;
