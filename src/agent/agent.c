@@ -25,10 +25,8 @@
 #include <sys/stat.h>
 
 enum {
-    LEAVE_MS = 2000, /* the last heartbeat's time */
-    END_MS = 2000,   /* a game server's, when it ends with us */
-    LOG_BYTES = 8 * 1024 * 1024,
-    LOG_FILES = 4,
+    LEAVE_MS = 2000,    /* the last heartbeat's time */
+    END_MS = 2000,      /* a game server's, when it ends with us */
     FOLDER_MODE = 0711, /* game servers of other uids must be able to pass through */
 };
 
@@ -97,10 +95,10 @@ static void put_deployments(const struct agent *a, struct json_writer *w)
     json_close_array(w);
 }
 
-static int slots_of(const struct agent_config *config)
+static int slots_of(const struct process_limits *limits)
 {
-    int ports = config->port_last - config->port_first + 1;
-    return config->slots > 0 && config->slots < ports ? config->slots : ports;
+    int ports = limits->port_last - limits->port_first + 1;
+    return limits->slots > 0 && limits->slots < ports ? limits->slots : ports;
 }
 
 static void describe(void *user, int64_t beat, bool leaving, struct buf *out)
@@ -113,7 +111,7 @@ static void describe(void *user, int64_t beat, bool leaving, struct buf *out)
     json_key_text(&w, "address", str_of(config->address));
     json_key_text(&w, "url", str_of(a->url));
     json_key_text(&w, "region", str_of(config->region));
-    json_key_int(&w, "slots", slots_of(config));
+    json_key_int(&w, "slots", slots_of(&config->limits));
     json_key_number(&w, "cpu_percent", (double)machine_cpu_percent(&a->machine), 1);
     json_key_number(&w, "memory_percent", (double)machine_memory_percent(), 1);
     json_key_number(&w, "disk_percent", (double)machine_disk_percent(config->data), 1);
@@ -253,14 +251,9 @@ static int open_processes(struct agent *a, char why[AGENT_WHY_MAX])
 {
     char reason[PROCESS_WHY_MAX] = "";
     const struct agent_config *config = a->config;
-    const struct process_limits limits = {.port_first = config->port_first,
-                                          .port_last = config->port_last,
-                                          .log_bytes = LOG_BYTES,
-                                          .log_files = LOG_FILES,
-                                          .slots = config->slots};
     const struct process_ops ops = {.over = games_process_over, .user = &a->games};
-    int err =
-        processes_open(&a->loop, config->data, config->shim, &limits, &ops, &a->processes, reason);
+    int err = processes_open(&a->loop, config->data, config->shim, &config->limits, &ops,
+                             &a->processes, reason);
     if (err != 0)
         snprintf(why, AGENT_WHY_MAX, "Cannot look after processes: %s.", reason);
     return err;

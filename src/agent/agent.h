@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/control.h"
+#include "agent/process.h"
 #include "net/address.h"
 
 #include <stdbool.h>
@@ -20,9 +21,7 @@ struct agent_config {
     uint16_t listen_port; /* 0 picks a free one */
     const char *data;     /* made when absent */
     const char *shim;     /* the path of muster-shim */
-    uint16_t port_first;
-    uint16_t port_last;
-    int slots;        /* 0 = as many as there are ports for */
+    struct process_limits limits;
     bool end_servers; /* when we are told to stop, game servers are, too */
 };
 

@@ -40,11 +40,27 @@ const char agent_usage[] =
     "  --log-level LEVEL    error, warn, info (default) or debug\n"
     "  --log-format FORMAT  logfmt (default) or json\n"
     "\n"
+    "What a game server may use:\n"
+    "  --uid-first N        as root: the first of a range of user ids, one for each game server\n"
+    "                       at a time; without it they run as root too\n"
+    "  --cgroup DIR         a cgroup v2 folder that is ours, for limits on memory\n"
+    "  --memory-mb N        memory, with --cgroup (no limit)\n"
+    "  --files N            open files (4096)\n"
+    "  --processes N        processes and threads (no limit)\n"
+    "  --file-mb N          the largest file it may write (no limit)\n"
+    "  --log-mb N           of its output that are kept, in four files (32)\n"
+    "\n"
     "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
 
 enum {
     TOKEN_MAX = 8 * 1024,
     HEARTBEAT_MS = 5000,
+    FILES = 4096,
+    LOG_FILES = 4,
+    LOG_MB = 32,
+    MB = 1024 * 1024,
+    MB_MAX = 64 * 1024 * 1024,
+    UID_MIN = 1000, /* below it are the system's own */
     PORT_MIN = 1024,
     IP_MAX = 46,
 };
@@ -62,8 +78,15 @@ struct arguments {
     const char *ca;
     const char *log_level;
     const char *log_format;
+    const char *cgroup;
     int64_t slots;
     int64_t heartbeat_ms;
+    int64_t uid_first;
+    int64_t memory_mb;
+    int64_t files;
+    int64_t processes;
+    int64_t file_mb;
+    int64_t log_mb;
     bool end_servers;
 };
 
@@ -78,12 +101,31 @@ struct words {
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_words[] = {"logfmt", "json", NULL};
 
+#define NUMBER(name_, into_, min_, max_)                                                           \
+    {                                                                                              \
+        .name = (name_), .kind = ARG_NUMBER, .into = (into_), .min = (min_), .max = (max_)         \
+    }
+
 static bool read_arguments(int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){.ports = "38000-39999",
                               .listen = "127.0.0.1:9510",
                               .data = "agent-data",
-                              .heartbeat_ms = HEARTBEAT_MS};
+                              .heartbeat_ms = HEARTBEAT_MS,
+                              .files = FILES,
+                              .log_mb = LOG_MB};
+    const struct arg limits[] = {
+        NUMBER("--slots", &ret->slots, 1, 4096),
+        NUMBER("--heartbeat-ms", &ret->heartbeat_ms, 100, 60000),
+        NUMBER("--uid-first", &ret->uid_first, UID_MIN, INT32_MAX / 2),
+        NUMBER("--memory-mb", &ret->memory_mb, 1, MB_MAX),
+        NUMBER("--files", &ret->files, 16, 1 << 20),
+        NUMBER("--processes", &ret->processes, 1, 1 << 20),
+        NUMBER("--file-mb", &ret->file_mb, 1, MB_MAX),
+        NUMBER("--log-mb", &ret->log_mb, 1, 1 << 20),
+        {.name = "--cgroup", .kind = ARG_TEXT, .into = &ret->cgroup},
+        {.name = NULL},
+    };
     const struct arg table[] = {
         {.name = "--control", .kind = ARG_TEXT, .into = &ret->control},
         {.name = "--token", .kind = ARG_TEXT, .into = &ret->token},
@@ -94,14 +136,8 @@ static bool read_arguments(int argc, char **argv, struct arguments *ret)
         {.name = "--address", .kind = ARG_TEXT, .into = &ret->address},
         {.name = "--name", .kind = ARG_TEXT, .into = &ret->name},
         {.name = "--data", .kind = ARG_TEXT, .into = &ret->data},
-        {.name = "--slots", .kind = ARG_NUMBER, .into = &ret->slots, .min = 1, .max = 4096},
-        {.name = "--end-servers", .kind = ARG_FLAG, .into = &ret->end_servers},
         {.name = "--ca", .kind = ARG_TEXT, .into = &ret->ca},
-        {.name = "--heartbeat-ms",
-         .kind = ARG_NUMBER,
-         .into = &ret->heartbeat_ms,
-         .min = 100,
-         .max = 60000},
+        {.name = "--end-servers", .kind = ARG_FLAG, .into = &ret->end_servers},
         {.name = "--log-level", .kind = ARG_CHOICE, .into = &ret->log_level, .words = level_words},
         {.name = "--log-format",
          .kind = ARG_CHOICE,
@@ -109,7 +145,8 @@ static bool read_arguments(int argc, char **argv, struct arguments *ret)
          .words = format_words},
         {.name = NULL},
     };
-    return args_parse(argc, argv, table);
+    const struct arg *const tables[] = {table, limits, NULL};
+    return args_parse_all(argc, argv, tables);
 }
 
 static void use_log(const struct arguments *a)
@@ -203,8 +240,8 @@ static bool take_ports(const struct arguments *a, struct agent_config *ret)
     if (*end || first < PORT_MIN || last < first || last > UINT16_MAX)
         return args_refuse(
             "agent", "--ports takes a range within 1024-65535, as 38000-39999, not '%s'", a->ports);
-    ret->port_first = (uint16_t)first;
-    ret->port_last = (uint16_t)last;
+    ret->limits.port_first = (uint16_t)first;
+    ret->limits.port_last = (uint16_t)last;
     return true;
 }
 
@@ -274,10 +311,29 @@ static bool find_shim(struct words *words)
     return false;
 }
 
+static bool take_limits(const struct arguments *a, struct process_limits *ret)
+{
+    if (a->memory_mb && !a->cgroup)
+        return args_refuse("agent", "--memory-mb needs --cgroup: nothing else can limit memory");
+    if (a->uid_first && geteuid() != 0)
+        return args_refuse("agent", "--uid-first is for root: others cannot give away processes");
+    ret->slots = (int)a->slots;
+    ret->uid_first = (uid_t)a->uid_first;
+    ret->cgroup = a->cgroup;
+    ret->memory_bytes = a->memory_mb * MB;
+    ret->files = a->files;
+    ret->processes = a->processes;
+    ret->file_bytes = a->file_mb * MB;
+    ret->log_files = LOG_FILES;
+    ret->log_bytes = a->log_mb * MB / LOG_FILES;
+    return true;
+}
+
 static bool check(const struct arguments *a, struct words *words, struct agent_config *ret)
 {
     if (!take_control(a, &ret->control) || !take_region(a) || !take_ports(a, ret) ||
-        !take_listen(a, words, ret) || !take_name(a, words) || !take_token(a, words->token))
+        !take_listen(a, words, ret) || !take_name(a, words) || !take_token(a, words->token) ||
+        !take_limits(a, &ret->limits))
         return false;
     if (a->ca && access(a->ca, R_OK) != 0)
         return args_refuse("agent", "cannot read --ca %s: %s", a->ca, strerror(errno));
@@ -287,7 +343,6 @@ static bool check(const struct arguments *a, struct words *words, struct agent_c
     ret->control.heartbeat_ms = a->heartbeat_ms;
     ret->region = args_region_name(args_region(a->region));
     ret->data = a->data;
-    ret->slots = (int)a->slots;
     ret->end_servers = a->end_servers;
     ret->shim = words->shim;
     return true;

@@ -2,12 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 from agent_proc import GAME, MARK, Agent, alive
 from fake_control import FakeControl, Refused
+from muster_proc import run
 
 
 @pytest.fixture
@@ -570,3 +574,90 @@ def test_two_agents_cannot_use_one_folder(agent, control, tmp_path):
     with pytest.raises(AssertionError, match="it ended with 1"):
         other.start()
     assert "another agent uses the folder" in other.log()
+
+
+# ── what it may use, and how it is started ────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def open_folder():
+    """Where other users may pass through, unlike a test's own."""
+    folder = Path(tempfile.mkdtemp(prefix="muster-agent-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives away processes")
+def test_each_game_server_has_a_user_and_limits_of_its_own(control, open_folder):
+    limits = {"uid-first": 70000, "slots": 4, "files": 100, "file-mb": 3, "processes": 50}
+    with Agent(open_folder, control.url, **limits) as agent:
+        uids = set()
+        for server in (12, 13):
+            started(agent, control, server).close()
+            pid = agent.show(server)["pid"]
+            status = Path(f"/proc/{pid}/status").read_text()
+            fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+            real, effective, saved, _ = map(int, fields["Uid"].split())
+            assert real == effective == saved and 70000 <= real < 70004
+            uids.add(real)
+            assert fields["NoNewPrivs"] == "1"
+            assert int(fields["CapEff"], 16) == int(fields["CapPrm"], 16) == 0
+            text = Path(f"/proc/{pid}/limits").read_text()
+            allowed = {line[:26].strip(): line[26:].split()[0] for line in text.splitlines()}
+            assert allowed["Max open files"] == "100"
+            assert allowed["Max file size"] == str(3 << 20)
+            assert allowed["Max core file size"] == "0"
+        assert len(uids) == 2
+        agent.kill9()
+        agent.start()
+        with agent.follow(12, lines=0) as log:  # its user may connect to the socket bound anew
+            agent.say(12, call("left", 5, key="k"))
+            assert log.answer_to(5) == result(5, {})
+
+
+def test_there_are_so_many_places_and_no_more(control, tmp_path):
+    with Agent(tmp_path, control.url, slots=1) as agent:
+        started(agent, control, 12)
+        status, answer = agent.spawn(13)
+        assert status == 409 and "places" in answer["error"]["message"]
+        assert control.await_beat()["slots"] == 1
+        agent.post("/servers/12/terminate", why="x", grace_ms=0)
+        control.await_event(12, "exited")
+        started(agent, control, 13)
+
+
+GOOD = ["--control", "http://127.0.0.1:1", "--region", "EU", "--token", "t"]
+
+
+@pytest.mark.parametrize("arguments, about", [
+    ([], "--control is needed"),
+    (["--control", "ftp://x", *GOOD[2:]], "--control takes URLs"),
+    (["--control", "http://x/path", *GOOD[2:]], "without a path"),
+    (["--control", "http://a,,http://b", *GOOD[2:]], "--control takes URLs"),
+    (GOOD[:2] + GOOD[4:], "--region is needed"),
+    (GOOD + ["--region", "XX"], "there is no region 'XX'"),
+    (GOOD[:4], "an access token of scope game_host is needed"),
+    (GOOD[:4] + ["--token-file", "/no/such"], "cannot read --token-file /no/such"),
+    (GOOD[:4] + ["--token", "a b"], "it has no blanks"),
+    (GOOD + ["--token-file", "/dev/null"], "give one"),
+    (GOOD + ["--ports", "9-1"], "--ports takes a range"),
+    (GOOD + ["--ports", "38000"], "--ports takes a range"),
+    (GOOD + ["--listen", "somewhere"], "--listen takes ADDRESS:PORT"),
+    (GOOD + ["--listen", "0.0.0.0:0"], "say with --address"),
+    (GOOD + ["--name", "two words"], "--name takes a name"),
+    (GOOD + ["--ca", "/no/such"], "cannot read --ca /no/such"),
+    (GOOD + ["--memory-mb", "10"], "--memory-mb needs --cgroup"),
+    (GOOD + ["--slot", "1"], "did you mean '--slots'"),
+])
+def test_mistakes_are_told_in_a_sentence(arguments, about):
+    ended = run("agent", *arguments, env={"MUSTER_TOKEN": ""})
+    assert ended.returncode == 2
+    assert about in ended.stderr and ended.stderr.count("\n") == 1, ended.stderr
+    assert ended.stdout == ""
+
+
+def test_a_port_that_is_taken_is_a_sentence(control, agent, tmp_path):
+    ended = run("agent", *GOOD, "--listen", "%s:%d" % agent.address, "--data", tmp_path / "other")
+    assert ended.returncode == 1
+    assert ended.stderr.strip().endswith("Address already in use.") or "in use" in ended.stderr
