@@ -137,10 +137,12 @@ const struct shape agent_event_shape = {
             OPTIONAL("settings", SHAPE_JSON, "inited, update_settings"),
             OPTIONAL("text", SHAPE_TEXT, "failed: a sentence"),
             OPTIONAL("tail", SHAPE_TEXT, "failed, exited: its last lines"),
-            OPTIONAL("exit_code", SHAPE_INT32, "exited"),
+            OPTIONAL("timed_out", SHAPE_BOOL, "failed: it was ended because it took too long"),
+            OPTIONAL("exit_code", SHAPE_INT32, "exited; -1: nobody could tell"),
             OPTIONAL("exit_signal", SHAPE_INT32, "exited"),
             OPTIONAL("peak_memory", SHAPE_INT64, "exited: bytes"),
             OPTIONAL("run_ms", SHAPE_INT64, "exited"),
+            OPTIONAL("hung", SHAPE_BOOL, "exited: it was ended because it did not answer"),
             OPTIONAL("key", SHAPE_TEXT, "joined, left"),
             OPTIONAL("extend_token", SHAPE_TEXT, "joined"),
             OPTIONAL("extend_scopes", SHAPE_TEXT, "joined"),
@@ -576,14 +578,16 @@ static int read_event(struct reader *r, struct call *c, const struct json *v, st
         e->settings = read_settings(r, v, &c->arguments.arena);
         break;
     case AGENT_FAILED:
+        e->timed_out = read_bool(r, v, "timed_out");
         e->text = read_end(r, v, "text", SENTENCE_MAX);
         e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_EXITED:
-        e->exit_code = (int32_t)read_int(r, v, "exit_code", 0, 255, false);
+        e->exit_code = (int32_t)read_int(r, v, "exit_code", -1, 255, false);
         e->exit_signal = (int32_t)read_int(r, v, "exit_signal", 0, 255, false);
         e->peak_memory = read_int(r, v, "peak_memory", 0, INT64_MAX, false);
         e->run_ms = read_int(r, v, "run_ms", 0, INT64_MAX, false);
+        e->hung = read_bool(r, v, "hung");
         e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_JOINED:
@@ -639,6 +643,14 @@ static void write_joined(struct json_writer *w, const struct item *item)
     json_close_array(w);
 }
 
+/* To a game server a version that was turned off is as gone as one that nobody knows; 410 tells it
+ * of a newer deployment. */
+static int item_status(const struct item *item)
+{
+    bool is_off = item->verb == AGENT_CHECK_DEPLOYMENT && item->err == ERR_VERSION_DISABLED;
+    return err_status(is_off ? ERR_NO_VERSION : item->err);
+}
+
 static void write_item(struct json_writer *w, const struct item *item)
 {
     json_open_object(w);
@@ -649,7 +661,7 @@ static void write_item(struct json_writer *w, const struct item *item)
     if (item->err != 0) {
         json_key_text(w, "code", str_of(err_code(item->err)));
         json_key_text(w, "message", item->message);
-        json_key_int(w, "status", err_status(item->err));
+        json_key_int(w, "status", item_status(item));
     } else if (item->verb == AGENT_JOINED) {
         write_joined(w, item);
     }

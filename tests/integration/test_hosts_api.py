@@ -449,6 +449,15 @@ def test_versions_are_turned_off_and_on(world, host, ann):
                       data={"fleet": "arena", "version": "0.9"})
 
 
+def test_a_server_of_a_version_that_is_off_is_told_so(world, host, ann):
+    server = server_of(host, ann.create())
+    assert server.say("check_deployment") == {}
+    world.api.post("/v1/versions/disable", fleet="arena", version="1.0")
+    with pytest.raises(Refused) as refused:
+        server.say("check_deployment")
+    assert (refused.value.error["code"], refused.value.error["status"]) == ("version_disabled", 404)
+
+
 def test_bans_are_listed(world):
     world.api.post("/ban/issue", account="eve", expires="2999-01-01 00:00:00", reason="cheats")
     world.api.post("/ban/issue", account="mallory", expires="2999-01-01 00:00:00", reason="lies")
