@@ -110,6 +110,8 @@ static void tell_failed(struct game *g, const char *text, struct str tail)
     char quoted[LOG_QUOTE_MAX + 8];
     json_open_object(&w);
     json_key_text(&w, "text", str_of(text));
+    if (g->timed_out)
+        json_key_bool(&w, "timed_out", true);
     json_key_text(&w, "tail", tail);
     json_close_object(&w);
     (void)outbox_add(g->games->outbox, g->server, "failed", "", "",
@@ -132,6 +134,8 @@ static void tell_exited(struct game *g, struct str tail)
     json_key_int(&w, "run_ms", g->end.run_ms);
     if (g->why[0])
         json_key_text(&w, "text", str_of(g->why));
+    if (g->hung)
+        json_key_bool(&w, "hung", true);
     json_key_text(&w, "tail", tail);
     json_close_object(&w);
     (void)outbox_add(g->games->outbox, g->server, "exited", "", "",
@@ -363,6 +367,7 @@ static void watch(struct game *g)
     if (g->phase == GAME_STARTING && late) {
         snprintf(why, sizeof(why), "The server did not initialise in %g s.",
                  (double)process_spec(g->process)->spawn_timeout_ms / 1000);
+        g->timed_out = true;
         game_end(g, 0, why);
     } else if (g->phase == GAME_GIVEN_UP && late) {
         snprintf(why, sizeof(why), "The room was given up: %.200s", g->refusal_why);

@@ -64,6 +64,8 @@ struct game {
     struct game_link *link;  /* the same */
     int64_t deadline_ms;     /* STARTING, GIVEN_UP */
     char why[GAME_WHY_MAX];  /* it was ended by us; "" = it was not */
+    bool timed_out;          /* … because it took too long to initialise */
+    bool hung;               /* … because it did not answer */
 
     int64_t status_due_ms;
     int64_t status_asked_ms; /* 0 = no question is open */

@@ -391,6 +391,7 @@ static void hung(struct game *g, const char *what)
 {
     char why[GAME_WHY_MAX];
     snprintf(why, sizeof(why), "The server hung: %s.", what);
+    g->hung = true;
     game_end(g, END_GRACE_MS, why);
 }
 

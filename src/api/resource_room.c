@@ -116,7 +116,7 @@ static void write_exit_code(struct json_writer *w, const void *object,
 {
     const struct view_room *v = object;
     (void)config;
-    if (v->exit_signal != 0)
+    if (v->exit_signal != 0 || v->exit_code < 0)
         json_none(w);
     else
         json_int(w, v->exit_code);
@@ -138,8 +138,10 @@ const struct shape exit_shape = {
     .help = "How a spawned server ended.",
     .rows =
         (const struct shape_row[]){
-            ROW_WRITTEN_OR_NULL(INT32, "code", write_exit_code, "null: a signal ended it"),
-            ROW_WRITTEN_OR_NULL(INT32, "signal", write_exit_signal, "null: it ended by itself"),
+            ROW_WRITTEN_OR_NULL(INT32, "code", write_exit_code,
+                                "null: a signal ended it, or nobody saw its end"),
+            ROW_WRITTEN_OR_NULL(INT32, "signal", write_exit_signal,
+                                "null: none ended it, or nobody saw its end"),
             ROW(INT64, "peak_memory", struct view_room, peak_memory, "bytes"),
             ROW(INT64, "run_ms", struct view_room, run_ms, "how long it ran"),
             ROW_WRITTEN(TEXT, "tail", write_tail, "the last lines of its output"),

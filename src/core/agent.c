@@ -51,16 +51,10 @@ static void inited(struct core *core, conn_id conn, const struct agent_event *e,
     answer_why(core, conn, e, err, why);
 }
 
-/* An agent that ends a server because it took too long says so before or after we do. */
-static bool is_late(const struct core *core, const struct room *room)
-{
-    return core->now.core_ms - room->row.created_core_ms >= room_config(room)->spawn_ms;
-}
-
 static void failed(struct core *core, const struct agent_event *e, struct room *room)
 {
     struct room_failure failure = {
-        .timed_out = is_late(core, room),
+        .timed_out = e->timed_out,
         .crashed = true,
         .text = e->text.len > 0 ? e->text : str_of(err_sentence(ERR_SPAWN_FAILED)),
         .tail = e->tail,
@@ -87,8 +81,7 @@ static void exited_early(struct core *core, const struct agent_event *e, struct 
     else
         (void)snprintf(text, sizeof(text), "the server exited with status %d before it was ready",
                        e->exit_code);
-    struct room_failure failure = {
-        .timed_out = is_late(core, room), .crashed = true, .text = str_of(text), .tail = e->tail};
+    struct room_failure failure = {.crashed = true, .text = str_of(text), .tail = e->tail};
     room_failed(core, room, &failure);
 }
 
@@ -100,7 +93,7 @@ static void exited(struct core *core, const struct agent_event *e, struct room *
     if (room->row.state == ROOM_STARTING)
         exited_early(core, e, room);
     else if (room->row.state != ROOM_ENDED)
-        room_end(core, room, END_EXITED);
+        room_end(core, room, e->hung ? END_HUNG : END_EXITED);
 }
 
 /* ── players ───────────────────────────────────────────────────────────────────────────────── */

@@ -205,10 +205,12 @@ struct agent_event {
     uint16_t ports[HOST_PORTS_MAX]; /* INITED */
     int n_ports;
     int32_t pid;
-    int32_t exit_code;
+    int32_t exit_code;   /* -1 = nobody could tell */
     int32_t exit_signal; /* 0 = it exited by itself */
     int64_t peak_memory; /* bytes */
     int64_t run_ms;
+    bool timed_out; /* FAILED: its agent ended it because it took too long */
+    bool hung;      /* EXITED: … because it did not answer */
 };
 
 /* A command reached a host, or did not. */

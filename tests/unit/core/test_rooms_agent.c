@@ -256,8 +256,9 @@ static void the_agents_own_report_of_a_timeout_is_one(void **state)
     conn_id conn = create(f, "ann");
     struct room *room = spawned(f);
     host_runs(h, room);
-    rooms_pass(f, 30500);
+    rooms_pass(f, 29900); /* clocks differ */
     struct event e = says(room, AGENT_FAILED, 1);
+    e.agent.timed_out = true;
     e.agent.text = STR("did not initialise in 30 s");
     e.agent.tail = STR("loading");
     step(f, &e);
@@ -286,6 +287,21 @@ static void an_exit_ends_the_room_with_a_report(void **state)
     int64_t id = room->row.id;
     rooms_pass(f, f->config.timeouts.keep_ms);
     assert_false(view_room(f->core, id, &view));
+}
+
+static void one_that_hung_is_told_from_one_that_exited(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", key);
+    struct event e = says(room, AGENT_EXITED, 2);
+    e.agent.exit_signal = 9;
+    e.agent.run_ms = 100;
+    e.agent.hung = true;
+    step(f, &e);
+    assert_int_equal(room->row.state, ROOM_ENDED);
+    assert_int_equal(room->row.end_reason, END_HUNG);
 }
 
 static void who_speaks_for_another_hosts_server_is_refused(void **state)
@@ -390,6 +406,7 @@ int main(void)
         ROOMS_TEST(a_server_that_does_not_initialise_is_ended),
         ROOMS_TEST(the_agents_own_report_of_a_timeout_is_one),
         ROOMS_TEST(an_exit_ends_the_room_with_a_report),
+        ROOMS_TEST(one_that_hung_is_told_from_one_that_exited),
         ROOMS_TEST(who_speaks_for_another_hosts_server_is_refused),
         ROOMS_TEST(what_is_too_long_is_cut),
         ROOMS_TEST(events_of_nobodys_server_are_answered),
