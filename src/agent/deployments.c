@@ -172,11 +172,14 @@ static void unpacked(uv_work_t *job, int status)
 {
     (void)status;
     struct pull *p = job->data;
+    char quoted[LOG_QUOTE_MAX + 8];
     if (p->owner && !p->err)
         add(p->owner, p->digest);
-    if (p->owner && p->file[0])
-        log_line(p->err ? LOG_WARN : LOG_INFO, p->err ? "deployment not taken" : "deployment taken",
-                 "digest=%.16s", p->hex);
+    if (p->owner && p->err)
+        log_line(LOG_WARN, "deployment not taken", "digest=%.16s reason=%s", p->hex,
+                 log_quote(quoted, str_of(p->why)));
+    else if (p->owner && p->file[0])
+        log_line(LOG_INFO, "deployment taken", "digest=%.16s", p->hex);
     if (p->owner)
         tell(p);
     pull_free(p);
