@@ -2,9 +2,7 @@
 
 import json
 import os
-import shutil
 import signal
-import tempfile
 import threading
 from pathlib import Path
 
@@ -570,7 +568,7 @@ def test_sigterm_leaves_the_games_running(agent, control):
 
 
 def test_two_agents_cannot_use_one_folder(agent, control, tmp_path):
-    other = Agent(tmp_path, control.url)
+    other = Agent(tmp_path, control.url, data=agent.data)
     with pytest.raises(AssertionError, match="it ended with 1"):
         other.start()
     assert "another agent uses the folder" in other.log()
@@ -579,19 +577,10 @@ def test_two_agents_cannot_use_one_folder(agent, control, tmp_path):
 # ── what it may use, and how it is started ────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def open_folder():
-    """Where other users may pass through, unlike a test's own."""
-    folder = Path(tempfile.mkdtemp(prefix="muster-agent-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives away processes")
-def test_each_game_server_has_a_user_and_limits_of_its_own(control, open_folder):
-    limits = {"uid-first": 70000, "slots": 4, "files": 100, "file-mb": 3, "processes": 50}
-    with Agent(open_folder, control.url, **limits) as agent:
+def test_each_game_server_has_a_user_and_limits_of_its_own(control, tmp_path):
+    limits = {"uids": 70000, "slots": 4, "files": 100, "file-mib": 3, "processes": 50}
+    with Agent(tmp_path, control.url, **limits) as agent:
         uids = set()
         for server in (12, 13):
             started(agent, control, server).close()
@@ -647,7 +636,7 @@ GOOD = ["--control", "http://127.0.0.1:1", "--region", "EU", "--token", "t"]
     (GOOD + ["--listen", "0.0.0.0:0"], "say with --address"),
     (GOOD + ["--name", "two words"], "--name takes a name"),
     (GOOD + ["--ca", "/no/such"], "cannot read --ca /no/such"),
-    (GOOD + ["--memory-mb", "10"], "--memory-mb needs --cgroup"),
+    (GOOD + ["--memory-mib", "10"], "--memory-mib needs --cgroup"),
     (GOOD + ["--slot", "1"], "did you mean '--slots'"),
 ])
 def test_mistakes_are_told_in_a_sentence(arguments, about):

@@ -5,8 +5,10 @@ import json
 import os
 import re
 import selectors
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -30,12 +32,14 @@ def alive(pid):
 class Agent:
     def __init__(self, folder, control_url, token="agents-token", ports="41000-41199", **options):
         self.folder = Path(folder)
-        self.data = self.folder / "agent"
+        # Short, or its sockets would lie, and stay, elsewhere: an address has 107 bytes.
+        self.data = Path(options.pop("data", None) or tempfile.mkdtemp(prefix="agent-"))
+        self.data.chmod(0o711)
         self.log_path = self.folder / "agent.log"
         self.token = token
         self.options = {"control": control_url, "token": token, "region": "EU", "ports": ports,
                         "listen": "127.0.0.1:0", "name": "host-1", "data": self.data,
-                        "heartbeat-ms": 300, **options}
+                        "heartbeat-ms": 300, "uids": "none", **options}
         self.process = None
         self.address = None
         self.adopted = None
@@ -101,6 +105,7 @@ class Agent:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        shutil.rmtree(self.data, ignore_errors=True)
 
     def pids(self):
         """Of its game servers, which have our mark in their environment, and of their shims."""
