@@ -194,7 +194,7 @@ void shim_drop_spares(struct processes *ps)
 
 int shim_start(struct process *p, char why[PROCESS_WHY_MAX])
 {
-    struct spare_shim shim;
+    struct spare_shim shim = {.fd = -1, .pid = 0};
     if (p->fds[FD_JOB] < 0)
         p->fds[FD_JOB] = process_job_file(p);
     if (p->fds[FD_JOB] < 0)
@@ -250,6 +250,26 @@ static const char *const steps[] = {
     [SHIM_STEP_EXEC] = "execute",
 };
 
+/* Whoever is told must be able to mend it: of what a user may not do, which user it is. */
+static void tell_refused(struct process *p, const struct shim_state *state)
+{
+    uint32_t uid = p->job->uid;
+    bool known = state->failed_step > SHIM_STEP_NONE && state->failed_step <= SHIM_STEP_EXEC;
+    const char *step = known ? steps[state->failed_step] : "start";
+    if (state->failed_errno != EACCES || uid == SHIM_STAY)
+        snprintf(p->why, sizeof(p->why), "cannot %s %.150s: %s", step, p->spec.binary,
+                 strerror(state->failed_errno));
+    else if (state->failed_step == SHIM_STEP_FOLDER && p->spec.folder)
+        snprintf(p->why, sizeof(p->why),
+                 "cannot %s %.50s: the user %" PRIu32 " may not enter %.90s", step, p->spec.binary,
+                 uid, p->spec.folder);
+    else
+        snprintf(p->why, sizeof(p->why),
+                 "cannot %s %.120s: the user %" PRIu32
+                 " may not read and execute it, or not enter a folder above it",
+                 step, p->spec.binary, uid);
+}
+
 /* Takes how it ended; the caller tells. False when that is known already. */
 static bool hear_over(struct process *p, const struct shim_message *m, const char *tail)
 {
@@ -257,9 +277,7 @@ static bool hear_over(struct process *p, const struct shim_message *m, const cha
         return false;
     p->shim = m->state;
     if (m->state.failed_step != SHIM_STEP_NONE)
-        snprintf(p->why, sizeof(p->why), "cannot %s %.150s: %s",
-                 m->state.failed_step <= SHIM_STEP_EXEC ? steps[m->state.failed_step] : "start",
-                 p->spec.binary, strerror(m->state.failed_errno));
+        tell_refused(p, &m->state);
     buf_clear(&p->tail);
     buf_append(&p->tail, tail, m->tail_len);
     return true;

@@ -57,7 +57,7 @@ static struct aged *list_aged(const char *path, size_t *ret_n)
             fstatat(dirfd(folder), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         one.when = st.st_ctime; /* when it was moved here */
-        strcpy(one.name, e->d_name);
+        memcpy(one.name, e->d_name, strlen(e->d_name) + 1);
         buf_append(&list, &one, sizeof(one));
     }
     if (folder)

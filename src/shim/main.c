@@ -34,11 +34,11 @@ enum {
     EXIT_JOB = 2,
 };
 
+enum { HOME, FOLDER, CGROUP, PLACES };
+
 struct shim {
     const struct shim_job *job;
-    const char *home;
-    const char *folder;
-    const char *cgroup;
+    char **places;
     size_t told_size; /* of the job without its environment */
     char **argv;
     char **env;
@@ -82,16 +82,13 @@ static bool read_job(struct shim *s, int fd)
         return false;
     const char *at = (const char *)(s->job + 1);
     const char *end = (const char *)s->job + s->job->size;
-    char **places = take_texts(&at, end, 3);
-    s->argv = places ? take_texts(&at, end, s->job->n_argv) : NULL;
+    s->places = take_texts(&at, end, PLACES);
+    s->argv = s->places ? take_texts(&at, end, s->job->n_argv) : NULL;
     s->told_size = (size_t)(at - (const char *)s->job);
     s->env = s->argv ? take_texts(&at, end, s->job->n_env) : NULL;
     if (!s->env || s->job->n_argv == 0)
         return false;
     s->job_fd = fd;
-    s->home = places[0];
-    s->folder = places[1];
-    s->cgroup = places[2];
     output_init(&s->output, s->job->log_bytes, (int)s->job->log_files, proc_monotonic_ms());
     return true;
 }
@@ -192,7 +189,7 @@ static void welcome(struct shim *s)
 static void settle(struct shim *s)
 {
     struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
-    if ((mkdir(s->home, 0700) < 0 && errno != EEXIST) || chdir(s->home) < 0)
+    if ((mkdir(s->places[HOME], 0700) < 0 && errno != EEXIST) || chdir(s->places[HOME]) < 0)
         return;
     unlink(SHIM_SOCKET); /* of a shim before us */
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -325,8 +322,8 @@ static void start_game(struct shim *s)
     int why = 0;
     int theirs[2] = {-1, -1};
     bool piped = make_pipes(s, theirs);
-    const struct start how = {.folder = s->folder,
-                              .cgroup = s->cgroup,
+    const struct start how = {.folder = s->places[FOLDER],
+                              .cgroup = s->places[CGROUP],
                               .argv = s->argv,
                               .env = s->env,
                               .uid = s->job->uid,

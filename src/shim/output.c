@@ -34,7 +34,7 @@ void output_open(struct output *o)
 static void name_of(int i, char name[32])
 {
     if (i == 0)
-        strcpy(name, SHIM_LOG);
+        snprintf(name, 32, SHIM_LOG);
     else
         snprintf(name, 32, SHIM_LOG ".%d", i);
 }

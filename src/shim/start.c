@@ -95,6 +95,7 @@ pid_t start(const struct start *s, enum shim_step *ret_step, int *ret_errno)
     /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): a copy of us costs more. */
     pid_t pid = vfork();
     if (pid == 0) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork): it makes system calls and nothing else. */
         int step = (int)become(s);
         refused_errno = errno;
         refused_step = step;
