@@ -49,7 +49,8 @@ static void append_last_lines(const uint8_t *data, size_t len, int lines, struct
         if (after_newline && --lines == 0)
             break;
     }
-    buf_append(out, data + from, len - from);
+    if (len > 0)
+        buf_append(out, data + from, len - from);
 }
 
 static void read_files(const struct process *p, int lines, struct buf *b)
