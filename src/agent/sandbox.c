@@ -54,9 +54,9 @@ static int check_reachable(const char *folder, char why[PROCESS_WHY_MAX])
         struct stat st;
         if (stat(path, &st) == 0 && !(st.st_mode & S_IXOTH))
             return refuse(why, ERR_IO,
-                          "game servers with their own user ids cannot reach %.90s, because %.90s "
-                          "is closed to others",
-                          folder, path);
+                          "%.120s is closed to others, and so to game servers with user ids of "
+                          "their own; open it, or say --uids none",
+                          path);
         char *slash = strrchr(path, '/');
         if (!slash || path[1] == '\0')
             break;
@@ -74,7 +74,7 @@ static int open_users(struct sandbox *s, const struct process_limits *limits,
         return 0;
     }
     if (limits->uid_first == 0) {
-        miss(s, "game servers run as root, because no range of user ids was given");
+        miss(s, "game servers run as root, because they are given no user ids of their own");
         return 0;
     }
     s->uid_first = limits->uid_first;

@@ -41,14 +41,16 @@ const char agent_usage[] =
     "  --log-format FORMAT  logfmt (default) or json\n"
     "\n"
     "What a game server may use:\n"
-    "  --uid-first N        as root: the first of a range of user ids, one for each game server\n"
-    "                       at a time; without it they run as root too\n"
+    "  --uids FIRST|none    as root: game servers run as the users FIRST, FIRST+1, ..., one for "
+    "each\n"
+    "                       of the --slots (190000); none: as root, like the agent\n"
     "  --cgroup DIR         a cgroup v2 folder that is ours, for limits on memory\n"
-    "  --memory-mb N        memory, with --cgroup (no limit)\n"
+    "  --memory-mib N       memory, with --cgroup (no limit)\n"
     "  --files N            open files (4096)\n"
-    "  --processes N        processes and threads (no limit)\n"
-    "  --file-mb N          the largest file it may write (no limit)\n"
-    "  --log-mb N           of its output that are kept, in four files (32)\n"
+    "  --processes N        processes and threads, with --uids or --cgroup (512)\n"
+    "  --file-mib N         the largest file it may write (1024)\n"
+    "  --log-mib N          one file of its output (8); the rest is dropped, oldest first\n"
+    "  --log-files N        how many of them are kept (4)\n"
     "\n"
     "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
 
@@ -56,11 +58,15 @@ enum {
     TOKEN_MAX = 8 * 1024,
     HEARTBEAT_MS = 5000,
     FILES = 4096,
+    PROCESSES = 512,
+    FILE_MIB = 1024,
+    LOG_MIB = 8,
     LOG_FILES = 4,
-    LOG_MB = 32,
-    MB = 1024 * 1024,
-    MB_MAX = 64 * 1024 * 1024,
+    MIB = 1024 * 1024,
+    MIB_MAX = 64 * 1024 * 1024,
     UID_MIN = 1000, /* below it are the system's own */
+    UID_MAX = INT32_MAX / 2,
+    UIDS = 190000, /* far from people's, and from what containers are usually given */
     PORT_MIN = 1024,
     IP_MAX = 46,
 };
@@ -78,15 +84,16 @@ struct arguments {
     const char *ca;
     const char *log_level;
     const char *log_format;
+    const char *uids;
     const char *cgroup;
     int64_t slots;
     int64_t heartbeat_ms;
-    int64_t uid_first;
-    int64_t memory_mb;
+    int64_t memory_mib;
     int64_t files;
     int64_t processes;
-    int64_t file_mb;
-    int64_t log_mb;
+    int64_t file_mib;
+    int64_t log_mib;
+    int64_t log_files;
     bool end_servers;
 };
 
@@ -113,16 +120,20 @@ static bool read_arguments(int argc, char **argv, struct arguments *ret)
                               .data = "agent-data",
                               .heartbeat_ms = HEARTBEAT_MS,
                               .files = FILES,
-                              .log_mb = LOG_MB};
+                              .processes = PROCESSES,
+                              .file_mib = FILE_MIB,
+                              .log_mib = LOG_MIB,
+                              .log_files = LOG_FILES};
     const struct arg limits[] = {
         NUMBER("--slots", &ret->slots, 1, 4096),
         NUMBER("--heartbeat-ms", &ret->heartbeat_ms, 100, 60000),
-        NUMBER("--uid-first", &ret->uid_first, UID_MIN, INT32_MAX / 2),
-        NUMBER("--memory-mb", &ret->memory_mb, 1, MB_MAX),
+        NUMBER("--memory-mib", &ret->memory_mib, 1, MIB_MAX),
         NUMBER("--files", &ret->files, 16, 1 << 20),
         NUMBER("--processes", &ret->processes, 1, 1 << 20),
-        NUMBER("--file-mb", &ret->file_mb, 1, MB_MAX),
-        NUMBER("--log-mb", &ret->log_mb, 1, 1 << 20),
+        NUMBER("--file-mib", &ret->file_mib, 1, MIB_MAX),
+        NUMBER("--log-mib", &ret->log_mib, 1, 1 << 20),
+        NUMBER("--log-files", &ret->log_files, 1, 100),
+        {.name = "--uids", .kind = ARG_TEXT, .into = &ret->uids},
         {.name = "--cgroup", .kind = ARG_TEXT, .into = &ret->cgroup},
         {.name = NULL},
     };
@@ -311,22 +322,39 @@ static bool find_shim(struct words *words)
     return false;
 }
 
+/* 0 = no users of their own. */
+static bool take_uids(const struct arguments *a, uid_t *ret)
+{
+    bool root = geteuid() == 0;
+    char *end = NULL;
+    *ret = root ? UIDS : 0;
+    if (!a->uids)
+        return true;
+    *ret = 0;
+    if (strcmp(a->uids, "none") == 0)
+        return true;
+    long first = isdigit((unsigned char)a->uids[0]) ? strtol(a->uids, &end, 10) : -1;
+    if (first < UID_MIN || first > UID_MAX || *end)
+        return args_refuse("agent", "--uids takes a user id from %d to %d, or none, not '%s'",
+                           UID_MIN, UID_MAX, a->uids);
+    *ret = (uid_t)first;
+    return root ||
+           args_refuse("agent", "--uids is for root: others cannot give processes to a user");
+}
+
 static bool take_limits(const struct arguments *a, struct process_limits *ret)
 {
-    if (a->memory_mb && !a->cgroup)
-        return args_refuse("agent", "--memory-mb needs --cgroup: nothing else can limit memory");
-    if (a->uid_first && geteuid() != 0)
-        return args_refuse("agent", "--uid-first is for root: others cannot give away processes");
+    if (a->memory_mib && !a->cgroup)
+        return args_refuse("agent", "--memory-mib needs --cgroup: nothing else can limit memory");
     ret->slots = (int)a->slots;
-    ret->uid_first = (uid_t)a->uid_first;
     ret->cgroup = a->cgroup;
-    ret->memory_bytes = a->memory_mb * MB;
+    ret->memory_bytes = a->memory_mib * MIB;
     ret->files = a->files;
     ret->processes = a->processes;
-    ret->file_bytes = a->file_mb * MB;
-    ret->log_files = LOG_FILES;
-    ret->log_bytes = a->log_mb * MB / LOG_FILES;
-    return true;
+    ret->file_bytes = a->file_mib * MIB;
+    ret->log_files = (int)a->log_files;
+    ret->log_bytes = a->log_mib * MIB;
+    return take_uids(a, &ret->uid_first);
 }
 
 static bool check(const struct arguments *a, struct words *words, struct agent_config *ret)

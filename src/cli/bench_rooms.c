@@ -81,8 +81,8 @@ static void become_agent(void *user)
     dup2(nothing, STDERR_FILENO);
     setenv("MUSTER_TOKEN", a->token, 1);
     execl("/proc/self/exe", "muster", "agent", "--control", a->control, "--region", "EU",
-          "--listen", "127.0.0.1:0", "--data", a->folder, "--name", "bench", "--end-servers",
-          "--log-level", bench_options.log_level, NULL);
+          "--listen", "127.0.0.1:0", "--data", a->folder, "--name", "bench", "--uids", "none",
+          "--end-servers", "--log-level", bench_options.log_level, NULL);
     _exit(127);
 }
 

@@ -188,10 +188,12 @@ static void start_rooms(struct demo *d)
     }
     snprintf(url, sizeof(url), "http://%s", d->http);
     snprintf(folder, sizeof(folder), "%s/agent", d->data);
-    /* Ended with us, also when we crash: nobody would look for them. */
-    const char *agent[] = {"agent",       "--control",   url,      "--region",      "EU",
-                           "--name",      "dev",         "--data", folder,          "--listen",
-                           "127.0.0.1:0", "--log-level", "warn",   "--end-servers", NULL};
+    /* Ended with us, also when we crash: nobody would look for them. And as our own user: nobody
+     * else may enter the folders that people try things out in. */
+    const char *agent[] = {"agent",       "--control", url,      "--region",      "EU",
+                           "--name",      "dev",       "--data", folder,          "--listen",
+                           "127.0.0.1:0", "--uids",    "none",   "--end-servers", "--log-level",
+                           "warn",        NULL};
     const char *bots[] = {"bots", "arena", "--url", url, "--data", d->data, NULL};
     setenv("MUSTER_TOKEN", token, 1); /* others would see it in ps */
     d->rooms = children_start(&d->children, DEMO_AGENT, "agent", agent);

@@ -326,7 +326,8 @@ def arena_host(make_world, tmp_path):
     token = run("token", "issue", "--account", "h", "--scopes", "game_host", *where(world)).stdout
     agent = subprocess.Popen(
         [binary(), "agent", "--control", url, "--region", "EU", "--listen", "127.0.0.1:0",
-         "--data", tmp_path / "agent", "--heartbeat-ms", "200", "--end-servers"],
+         "--data", tmp_path / "agent", "--heartbeat-ms", "200", "--uids", "none",
+         "--end-servers"],
         env={**os.environ, "MUSTER_TOKEN": token.strip()}, stdout=subprocess.PIPE)
     try:
         assert agent.stdout.readline().startswith(b"ready "), "it starts"
