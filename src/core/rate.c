@@ -6,15 +6,18 @@
 #include <string.h>
 
 enum {
-    RATE_SLOTS = 16,            /* of a window */
-    RATE_KEPT = RATE_SLOTS + 1, /* and the one that has begun: never less than the window is seen */
+    RATE_STEPS = 17, /* of a window: each is a sixteenth, and one has begun */
+    RATE_ALONE = 16, /* a limit of so many has a step for each request, and is exact */
     RATE_ACCOUNTS_MAX = 64 * 1024,
 };
 
-/* How often in each of the last slots; `slot` is the number of the newest. */
+/* A ring of steps. All requests of a step leave the window when its last one does: so there are
+ * never more than allowed in a window, and nobody waits longer than one. */
 struct window {
-    int64_t slot;
-    uint16_t counts[RATE_KEPT]; /* by slot % RATE_KEPT */
+    int64_t begun_ms; /* the newest step */
+    int64_t last_ms[RATE_STEPS];
+    uint16_t counts[RATE_STEPS];
+    uint8_t newest;
 };
 
 struct rate_account {
@@ -72,29 +75,29 @@ static struct rate_account *find(const struct rates *r, enum rate_kind kind, str
     return NULL;
 }
 
-static int64_t slot_ms(const struct rate_limit *limit)
+/* How many of that step are still in the window. */
+static int64_t seen(const struct window *w, int step, const struct rate_limit *limit,
+                    int64_t now_ms)
 {
-    return limit->ms > RATE_SLOTS ? limit->ms / RATE_SLOTS : 1;
+    return w->last_ms[step] > now_ms - limit->ms ? w->counts[step] : 0;
 }
 
-/* How often in that slot, which is at most RATE_SLOTS before the present one. */
-static int32_t count_in(const struct window *w, int64_t slot)
+/* After the newest comes the oldest. */
+static int next_step(int step)
 {
-    bool kept = slot >= 0 && slot <= w->slot && slot > w->slot - RATE_KEPT;
-    return kept ? w->counts[slot % RATE_KEPT] : 0;
+    return (step + 1) % RATE_STEPS;
 }
 
 static int64_t wait_ms(const struct window *w, const struct rate_limit *limit, int64_t now_ms)
 {
-    int64_t each_ms = slot_ms(limit);
-    int64_t now = now_ms / each_ms;
     int64_t used = 0;
-    for (int64_t slot = now - RATE_SLOTS; slot <= now; slot++)
-        used += count_in(w, slot);
-    for (int64_t slot = now - RATE_SLOTS; used >= limit->count && slot <= now; slot++) {
-        used -= count_in(w, slot);
+    for (int step = 0; step < RATE_STEPS; step++)
+        used += seen(w, step, limit, now_ms);
+    for (int i = 0, step = next_step(w->newest); used >= limit->count && i < RATE_STEPS; i++) {
+        used -= seen(w, step, limit, now_ms);
         if (used < limit->count)
-            return (slot + RATE_KEPT) * each_ms - now_ms;
+            return w->last_ms[step] + limit->ms - now_ms;
+        step = next_step(step);
     }
     return 0;
 }
@@ -124,15 +127,18 @@ static struct rate_account *make(struct rates *r, enum rate_kind kind, struct st
     return a;
 }
 
-static void count(struct window *w, int64_t slot)
+static void count(struct window *w, const struct rate_limit *limit, int64_t now_ms)
 {
-    for (int64_t s = w->slot + 1; s <= slot && s <= w->slot + RATE_KEPT; s++)
-        w->counts[s % RATE_KEPT] = 0;
-    if (slot > w->slot + RATE_KEPT)
-        memset(w->counts, 0, sizeof(w->counts));
-    w->slot = slot;
-    if (w->counts[slot % RATE_KEPT] < UINT16_MAX)
-        w->counts[slot % RATE_KEPT]++;
+    int oldest = next_step(w->newest);
+    bool begun = limit->count > RATE_ALONE && now_ms - w->begun_ms < limit->ms / (RATE_STEPS - 1);
+    if (!begun && seen(w, oldest, limit, now_ms) == 0) {
+        w->newest = (uint8_t)oldest;
+        w->begun_ms = now_ms;
+        w->counts[oldest] = 0;
+    }
+    w->last_ms[w->newest] = now_ms;
+    if (w->counts[w->newest] < UINT16_MAX)
+        w->counts[w->newest]++;
 }
 
 void rates_count(struct rates *r, enum rate_kind kind, struct str account,
@@ -145,5 +151,5 @@ void rates_count(struct rates *r, enum rate_kind kind, struct str account,
         a = make(r, kind, account);
     list_append(&r->recent, &a->in_recent);
     for (int i = 0; i < RATE_LIMITS_MAX; i++)
-        count(&a->windows[i], now_ms / slot_ms(&limits[i]));
+        count(&a->windows[i], &limits[i], now_ms);
 }

@@ -1,7 +1,7 @@
-/* Rate limits: how often an account may ask. Soft: forgotten at a restart. Each limit is a window
- * that slides in sixteenths, so an account costs the same however much it is allowed. Bounded: the
- * account that was quiet longest makes room. Embedded: a zeroed struct, then rates_init. Visible
- * inside src/core only. */
+/* Rate limits: how often an account may ask. Soft: forgotten at a restart. Each limit is a sliding
+ * window, kept in sixteenths when it allows many, so an account costs the same however much it is
+ * allowed. Bounded: the account that was quiet longest makes room. Embedded: a zeroed struct, then
+ * rates_init. Visible inside src/core only. */
 #pragma once
 
 #include "base/list.h"
