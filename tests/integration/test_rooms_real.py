@@ -2,11 +2,14 @@
 over HTTP. What needs a control plane or an agent written by hand is in test_agent.py and
 test_play_rooms.py; bots that play are in test_arena.py."""
 
+import contextlib
 import ctypes
+import http.client
 import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -14,10 +17,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from http_api import admin_token
+from agent_proc import alive
 from muster_proc import REPO, run
 from players import token_of
-from real_rooms import ARENA, PROBE, Rooms, alive, parent_of, playing
+from real_rooms import ARENA, PROBE, Rooms, free_ports, parent_of, playing
 from test_agent import MALFORMED
 
 LOST_RACE = (503, "no_place")
@@ -37,6 +40,12 @@ def make_rooms(make_world, tmp_path):
     yield make
     for rooms in made:
         rooms.close()
+
+
+def where(rooms):
+    """What a command needs to find that Muster."""
+    muster = rooms.world.muster
+    return "--url", "http://%s:%d" % muster.http_address, "--data", muster.data
 
 
 def crash_the_control_plane(rooms):
@@ -82,6 +91,8 @@ def test_the_whole_flow(make_rooms):
     assert (room["end_reason"], room["exit"]["signal"]) == ("empty", signal.SIGTERM)
     assert not alive(pid)
     assert rooms.player("cat").rooms() == []
+    for secret in (placed["key"], second["key"], told["access_token"], master, rooms.agent.token):
+        assert secret not in rooms.world.muster.log() + rooms.agent.log()
 
 
 def test_two_hundred_race_for_the_last_seat(make_rooms):
@@ -207,9 +218,7 @@ def test_what_keeps_a_server_from_coming_up_is_told(make_rooms):
         ticket = rooms.api.get(f"/v1/tickets/{answer.error['ticket']}")
         assert ticket["state"] == "failed"
     assert rooms.seats("ann") == []
-    left = [pid for pid in rooms.agent.pids() if alive(pid)]
-    assert left == [] or rooms.wait(
-        lambda: not [p for p in rooms.agent.pids() if alive(p)], "end of all that did not come up")
+    rooms.wait(lambda: not any(map(alive, rooms.agent.pids())), "end of all that did not come up")
     rooms.wait(lambda: rooms.host_state() == "well", "end of a back-off")
     assert rooms.joined(rooms.create("ann"))["account"] == "ann", "the others are not touched"
 
@@ -228,8 +237,7 @@ def test_one_that_hangs_and_ignores_sigterm_is_killed(make_rooms):
 def test_an_operator_ends_one_that_ignores_sigterm(make_rooms):
     rooms = make_rooms(arguments=["--ignore-term"])
     placed = rooms.create("ann")
-    told = run("terminate", placed["server"], "--url", "http://%s:%d" % rooms.world.muster.http_address,
-               "--data", rooms.world.muster.data)
+    told = run("terminate", placed["server"], *where(rooms))
     assert told.returncode == 0, told.stderr
     room = rooms.ended(placed)
     assert (room["end_reason"], room["exit"]["signal"]) == ("by_operator", signal.SIGKILL)
@@ -325,6 +333,106 @@ def test_an_agent_dies_with_twenty_games_and_the_control_plane_meanwhile(make_ro
             assert others.readline() == "welcome late\n"
 
 
+def create_in_thread(rooms, account, **options):
+    """Somebody waits for the first room. Returns it when its server has been started, and who waits:
+    a thread with the `answer`, which stays None when the connection is cut."""
+    def wait():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            thread.answer = rooms.player(account).ask(
+                "POST", "/create/arena/main/1.0", data={}, timeout_s=60, **options)
+
+    thread = threading.Thread(target=wait)
+    thread.answer = None
+    thread.start()
+    room = rooms.wait(lambda: rooms.api.all("/v1/rooms"), "room")[0]
+    placed = {"id": room["id"], "server": int(room["server"])}
+    rooms.wait(lambda: rooms.agent.ask("GET", f"/servers/{placed['server']}")[0] == 200
+               and rooms.pid(placed), "start of the server")
+    return placed, thread
+
+
+INITED = {"jsonrpc": "2.0", "method": "inited", "params": {}, "id": 1}
+
+
+def test_an_agent_dies_while_a_server_starts(make_rooms):
+    """Whoever waits for it does not notice."""
+    rooms = make_rooms(arguments=["--no-inited"])
+    placed, waiting = create_in_thread(rooms, "ann")
+    pid = rooms.pid(placed)
+    rooms.agent.kill9()
+    rooms.agent.start()
+    assert rooms.agent.adopted == 1 and rooms.pid(placed) == pid
+    rooms.agent.say(placed["server"], INITED)
+    waiting.join()
+    assert (waiting.answer.status, waiting.answer.json["id"]) == (200, placed["id"])
+    assert rooms.joined({**placed, "key": waiting.answer.json["key"]})["account"] == "ann"
+
+
+def test_the_control_plane_dies_while_a_server_starts(make_rooms):
+    """Whoever asks again with the same key gets the room he was waiting for."""
+    rooms = make_rooms(arguments=["--no-inited"])
+    once = {"Idempotency-Key": "once"}
+    ann = rooms.player("ann")
+    placed, waiting = create_in_thread(rooms, "ann", headers=once)
+    rooms.world.muster.kill9()
+    waiting.join()
+    assert waiting.answer is None
+    rooms.agent.say(placed["server"], INITED)
+    rooms.world.muster.restart()
+    answer = ann.ask("POST", "/create/arena/main/1.0", data={}, headers=once, timeout_s=60)
+    assert (answer.status, answer.json["id"]) == (200, placed["id"]), answer
+    assert len(rooms.api.all("/v1/rooms")) == 1
+    assert rooms.joined({**placed, "key": answer.json["key"]})["account"] == "ann"
+
+
+def test_a_host_that_is_lost_comes_back(make_rooms):
+    """Its rooms were over and their seats given back: nobody needs its servers any more."""
+    rooms = make_rooms(binary=ARENA, world={"host_ms": 600, "host_lost_ms": 1500})
+    placed = rooms.create("ann")
+    pid = rooms.pid(placed)
+    rooms.agent.kill9()
+    room = rooms.ended(placed)
+    assert room["end_reason"] == "host_lost"
+    assert rooms.seats("ann") == []
+    assert alive(pid)
+    rooms.agent.start()
+    rooms.wait(lambda: not alive(pid), "end of a server without a room")
+    rooms.wait(lambda: rooms.host_state() == "well", "heartbeat of the host")
+    assert rooms.create("ann")["id"] != placed["id"]
+
+
+def test_agent_and_shim_die_and_the_game_goes_on(make_rooms):
+    rooms = make_rooms(binary=ARENA)
+    placed = rooms.create("ann")
+    pid = rooms.pid(placed)
+    with playing(placed) as lines:
+        assert lines.readline() == "welcome ann\n"
+        shim = parent_of(pid)
+        rooms.agent.kill9()
+        os.kill(shim, signal.SIGKILL)
+        rooms.agent.start()
+        assert rooms.agent.adopted == 1 and rooms.pid(placed) == pid
+        late = rooms.player("bob").enter(placed["id"])
+        with playing(late) as others:
+            assert others.readline() == "welcome bob\n"
+    rooms.wait(lambda: not rooms.room(placed)["taken"], "end of both seats")
+    os.kill(pid, signal.SIGKILL)
+    assert rooms.ended(placed)["end_reason"] == "exited"
+
+
+def test_a_host_that_cannot_start_it_is_passed_over(make_rooms):
+    rooms = make_rooms(host=False, world={"spawn_retry_ms": 20000})
+    port = free_ports(1)
+    with socket.create_server(("127.0.0.1", port)):
+        rooms.host("bad", ports=f"{port}-{port}")
+        good = rooms.host("good")
+        for name in ("ann", "bob"):  # one of them is sent to the bad one first, if not both
+            placed = rooms.player(name).create()
+            assert placed["location"]["ports"][0] != port
+            assert rooms.room(placed)["host_name"] == "good"
+        assert good.ask("GET", f"/servers/{rooms.room(placed)['server']}")[0] == 200
+
+
 def test_a_killed_shim_is_replaced(make_rooms):
     rooms = make_rooms(binary=PROBE)
     placed = rooms.create("ann")
@@ -345,8 +453,10 @@ def test_what_happens_while_the_control_plane_is_away_is_told_afterwards(make_ro
     rooms.joined(second)
     rooms.world.muster.kill9()
     with rooms.agent.follow(first["server"], lines=0) as log:
-        say = lambda number, method, **params: rooms.agent.say(  # noqa: E731
-            first["server"], {"jsonrpc": "2.0", "method": method, "params": params, "id": number})
+        def say(number, method, **params):
+            rooms.agent.say(first["server"], {
+                "jsonrpc": "2.0", "method": method, "params": params, "id": number})
+
         for n in range(20):
             say(200 + n, "update_settings", settings={"n": n})
         say(300, "joined", key=first["key"])
@@ -375,7 +485,8 @@ def test_what_happens_while_the_control_plane_is_away_is_told_afterwards(make_ro
 
 def test_a_port_is_given_again_when_its_server_is_reaped(make_rooms):
     rooms = make_rooms(host=False, ports=2)
-    rooms.host(ports=f"{rooms.next_port}-{rooms.next_port + 1}")
+    port = free_ports(2)
+    rooms.host(ports=f"{port}-{port + 1}")
     placed = rooms.create("ann")  # has both
     pid = rooms.pid(placed)
     os.kill(pid, signal.SIGSTOP)  # so that SIGTERM waits
@@ -437,6 +548,11 @@ def reaper():
     assert prctl(36, 0, 0, 0, 0) == 0
 
 
+def end_it_now(rooms, placed):
+    path = f"/servers/{placed['server']}/terminate"
+    assert rooms.agent.post(path, why="x", grace_ms=0)[0] == 202
+
+
 def test_the_next_owner_of_a_pid_is_left_alone(make_rooms, reaper):
     """Agent, shim and game die, and the game's pid is given to somebody else before the next agent
     comes: who is neither taken for the game nor ended with it."""
@@ -456,7 +572,7 @@ def test_the_next_owner_of_a_pid_is_left_alone(make_rooms, reaper):
         assert room["end_reason"] == "exited"
         assert room["exit"]["code"] is None and room["exit"]["signal"] is None, "nobody saw it"
         rooms.api.ask("POST", f"/v1/servers/{placed['server']}/terminate", data={})
-        assert rooms.agent.post(f"/servers/{placed['server']}/terminate", why="x", grace_ms=0)[0] == 202
+        end_it_now(rooms, placed)
         assert rooms.agent.show(placed["server"])["state"] == "over"
         assert rooms.create("bob")["id"] != placed["id"]
         assert alive(pid)
@@ -473,7 +589,7 @@ def test_the_next_owner_of_a_pid_is_left_alone_by_a_living_agent(make_rooms):
     rooms.wait(lambda: not Path(f"/proc/{pid}").exists(), "end of the process")
     stranger = Stranger(pid)
     try:
-        assert rooms.agent.post(f"/servers/{placed['server']}/terminate", why="x", grace_ms=0)[0] == 202
+        end_it_now(rooms, placed)
         assert rooms.agent.term() == 0
         rooms.agent.start()
         rooms.wait(lambda: rooms.host_state() == "well", "heartbeat of the host")
@@ -491,8 +607,8 @@ def test_a_flood_of_output_stays_within_its_limit(make_rooms):
     rooms = make_rooms(others={"loud": {"binary": str(PROBE)}}, world={"host_ms": 1500},
                        agent={"log-mib": 1, "log-files": 2})
     loud, quiet = rooms.create("ann", game="loud"), rooms.create("bob")
-    rooms.agent.say(loud["server"], "flood 200")
     with rooms.agent.follow(loud["server"], lines=0) as log:
+        rooms.agent.say(loud["server"], "flood 200")
         log.until(lambda line: line.startswith("xxxx"))
         assert rooms.joined(quiet)["account"] == "bob"
         assert rooms.code(quiet, "update_settings", settings={"during": "flood"}) == 0
@@ -566,7 +682,10 @@ def test_a_ban_by_account_and_then_by_address(make_rooms):
     assert rooms.seats("eve") == []
     assert rooms.code(placed, "joined", key=placed["key"]) == 403
 
-    rooms.player("dan").join(), rooms.player("cat").ask("POST", "/join/arena/main/1.0", data={}, headers=there)
+    def join(account):
+        return rooms.player(account).ask("POST", "/join/arena/main/1.0", data={}, headers=there).status
+
+    assert join("cat") == 200, "nobody banned has come from there yet"
     answer = rooms.player("eve").cannot(423, "banned", headers=there)
     assert answer.head["x-ban-id"] == str(ban["id"]) and answer.head["x-ban-reason"] == "cheats"
     rooms.player("eve2").cannot(423, "banned", headers=there)
@@ -574,7 +693,7 @@ def test_a_ban_by_account_and_then_by_address(make_rooms):
     rooms.player("eve2").join()  # from elsewhere
     assert [s["state"] for s in rooms.seats("bob")] == ["taken"], "who sits there already may stay"
     assert warden.ask("DELETE", f"/ban/{ban['id']}").status == 200
-    assert rooms.player("eve").ask("POST", "/join/arena/main/1.0", data={}, headers=there).status == 200
+    assert join("eve") == join("eve2") == 200
 
 
 # ── deployments ───────────────────────────────────────────────────────────────────────────────
@@ -596,9 +715,7 @@ def archive_of(path, mark, crash=False):
 
 
 def deploy(rooms, path):
-    told = run("deploy", "arena", "1.0", path, "--switch", "--url",
-               "http://%s:%d" % rooms.world.muster.http_address, "--token",
-               admin_token(rooms.world.muster), "-o", "json", timeout_s=60)
+    told = run("deploy", "arena", "1.0", path, "--switch", "-o", "json", *where(rooms), timeout_s=60)
     assert told.returncode == 0, told.stderr
     return json.loads(told.stdout)
 
@@ -643,6 +760,17 @@ def test_deployments_from_upload_to_quarantine(make_rooms, tmp_path):
     rooms.wait(lambda: rooms.host_state() == "well", "end of a back-off")
     assert rooms.first_line(rooms.create("p0"))["who"] == "two"
     assert rooms.tell(new, "deployment", '"deployment"')["deployment"] == 0
+
+
+def test_a_host_that_comes_later_fetches_what_it_lacks(make_rooms, tmp_path):
+    rooms = make_rooms(binary="bin/server")
+    one = deploy(rooms, archive_of(tmp_path / "1.tar.gz", "one"))
+    host, = rooms.api.all("/v1/hosts")
+    assert rooms.api.ask("POST", f"/v1/hosts/{host['id']}/disable", data={}).status == 200
+    rooms.agents.insert(0, rooms.host("host-2", **{"heartbeat-ms": 60000}))  # it has one chance
+    placed = rooms.create("ann")
+    assert rooms.room(placed)["host_name"] == "host-2"
+    assert rooms.first_line(placed)["cwd"].endswith(one["digest"])
 
 
 def test_a_version_that_only_crashes_is_quarantined(make_rooms, tmp_path):

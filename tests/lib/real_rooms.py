@@ -3,12 +3,12 @@
 import contextlib
 import itertools
 import json
-import os
+import random
 import socket
 from pathlib import Path
 
 import players
-from agent_proc import GAME, MARK, Agent, alive
+from agent_proc import GAME, MARK, Agent
 from muster_proc import binary
 
 ARENA = Path(binary()).with_name("arena")
@@ -18,10 +18,23 @@ PATIENCE_S = 30.0
 PORTS_EACH = 60
 
 
-def port_range():
-    """Tests run beside each other, and one agent does not know what another has just given."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-    return 43000 + 300 * worker
+def is_free(port):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("0.0.0.0", port))
+            except OSError:
+                return False
+    return True
+
+
+def free_ports(n=PORTS_EACH):
+    """The first of so many. Below those that connections get, and somewhere else each time: tests
+    run beside each other, and one agent does not know what another has just given."""
+    while True:
+        first = random.randrange(21000, 32000 - n)
+        if all(map(is_free, range(first, first + n))):
+            return first
 
 
 def parent_of(pid):
@@ -35,7 +48,6 @@ class Rooms:
         self.folder = Path(folder)
         self.agents = []
         self.numbers = itertools.count(100)
-        self.next_port = port_range()
         mark = {"env": [{"key": MARK, "value": str(folder)}]}
         first = {"binary": str(binary), "status_period_s": 3600, **mark, **fleet}
         list_of = players.fleets(**first)
@@ -52,10 +64,11 @@ class Rooms:
 
     def host(self, name="host-1", **options):
         """One more, that has been heard of."""
-        first, self.next_port = self.next_port, self.next_port + PORTS_EACH
         folder = self.folder / name
         folder.mkdir()
-        options.setdefault("ports", f"{first}-{self.next_port - 1}")
+        if "ports" not in options:
+            first = free_ports()
+            options["ports"] = f"{first}-{first + PORTS_EACH - 1}"
         agent = Agent(folder, "http://%s:%d" % self.world.muster.http_address,
                       players.token_of(self.world, name, "game_host"), name=name, **options)
         agent.folder = self.folder  # its servers have that in their environment
@@ -135,6 +148,3 @@ def playing(placed):
             lines.write(placed["key"] + "\n")
             lines.flush()
             yield lines
-
-
-__all__ = ["ARENA", "GAME", "PROBE", "Rooms", "alive", "parent_of", "playing"]
