@@ -19,7 +19,7 @@ READY_LINE = re.compile(r"^ready http=(\S+) server=(\S+) manager=(\S+) client=(\
 
 
 def binary():
-    return os.environ.get("MUSTER_BIN", str(REPO / "build" / "muster"))
+    return os.path.abspath(os.environ.get("MUSTER_BIN", REPO / "build" / "muster"))
 
 
 def run(*arguments, timeout_s=30, stdin=None, env=None):
