@@ -563,9 +563,14 @@ const struct process_end *process_ended(const struct process *p)
     return &p->end;
 }
 
-void process_inited(struct process *p)
+void process_await_pid(struct process *p)
 {
     shim_await_hello(p);
+}
+
+void process_inited(struct process *p)
+{
+    process_await_pid(p);
     if (p->state != PROCESS_STARTING)
         return;
     p->state = PROCESS_RUNNING;

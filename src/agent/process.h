@@ -99,7 +99,11 @@ const struct process_spec *process_spec(const struct process *p);
 const char *
 process_endpoint(const struct process *p); /* the socket path to bind, new for each incarnation */
 
-/* It says that it can be played on. Its pid is known afterwards, so this is called first of all. */
+/* A game server may be quicker than its shim's word that it runs: waits for that word. Its pid is
+ * known afterwards, if it was started at all. */
+void process_await_pid(struct process *p);
+
+/* It says that it can be played on, and that was heard. */
 void process_inited(struct process *p);
 
 /* SIGTERM now, SIGKILL after grace_ms; grace_ms 0 = SIGKILL now. Through its pidfd. */
