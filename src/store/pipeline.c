@@ -24,6 +24,7 @@ struct pipeline {
     struct batch *open;
     struct batch *committing; /* NULL = nothing is */
     bool probing;             /* what is being committed is a probe */
+    bool odd;                 /* the last commit failed, but its row is there: that was said */
     bool unresolved;          /* a commit failed and the store could not say whether it is there */
 
     enum pipeline_state state;
@@ -295,11 +296,27 @@ void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
     submit(p, batch);
 }
 
+/* A commit that failed after its row was there. Nothing is lost, so nothing is refused: going down
+ * and up again for each of them would make every server list its matches, over and over. */
+static bool is_there_all_the_same(struct pipeline *p)
+{
+    struct store_tip tip = {0};
+    if (store_tip(p->store, &tip) || tip.seq < p->committing->seq)
+        return false;
+    if (!p->odd)
+        log_line(LOG_WARN, "a commit failed, but what it was to store is there", "seq=%" PRId64,
+                 p->committing->seq);
+    p->odd = true;
+    return true;
+}
+
 void pipeline_committed(struct pipeline *p, int result, int64_t monotonic_ms, int64_t wall_ms)
 {
     assert(p->committing && !p->unresolved);
     struct instant now = instant_of(p, monotonic_ms, wall_ms);
-    if (result == 0) {
+    if (result == 0)
+        p->odd = false;
+    if (result == 0 || is_there_all_the_same(p)) {
         durable(p, now);
     } else {
         become_read_only(p, now);

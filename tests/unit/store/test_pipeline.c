@@ -527,6 +527,21 @@ static void open_ticket_is_answered_once_after_recovery(void **state)
 
 /* ── outcomes nobody knows ─────────────────────────────────────────────────────────────────── */
 
+/* Found by the simulator: down and up again for each such commit asked every server for its list,
+ * whose answer was the next commit. */
+static void failure_that_was_stored_after_all_disturbs_nobody(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    ask(w, 1);
+    flush(w);
+    forget(w);
+    commit(w, STORE_MEMORY_UNKNOWN);
+    settle(w);
+    assert_int_equal(count(w, EFFECT_ALLOCATE, SERVER), 1);
+    assert_int_equal(count(w, EFFECT_LIST_ASK, SERVER), 0);
+}
+
 static void failure_that_was_stored_after_all_is_a_success(void **state)
 {
     struct world *w = *state;
