@@ -673,6 +673,7 @@ int main(void)
         WORLD_TEST(failed_commit_refuses_all_that_rests_on_it),
         WORLD_TEST(read_only_refuses_changes_and_recovers_by_itself),
         WORLD_TEST(open_ticket_is_answered_once_after_recovery),
+        WORLD_TEST(failure_that_was_stored_after_all_disturbs_nobody),
         WORLD_TEST(failure_that_was_stored_after_all_is_a_success),
         WORLD_TEST(nothing_leaves_while_the_outcome_is_unknown),
         WORLD_TEST(unknown_outcome_that_was_a_failure_is_refused_later),
