@@ -32,6 +32,7 @@ struct service_config {
     const char *gamespace;         /* what access tokens must be for */
     const struct access_key *keys; /* … and who may issue them, beside Muster itself */
     size_t n_keys;
+    const char *login_url; /* who else makes tokens, see login.h; "" = nobody */
 
     /* Borrowed until service_reconfigure has handed in others, or service_free. */
     const struct launch *launches; /* one for each fleet of PROVIDER_AGENT */
@@ -57,6 +58,7 @@ struct service_change {
     const char *gamespace;
     const struct access_key *keys;
     size_t n_keys;
+    const char *login_url;
     bool metrics_open;
     const struct launch *launches;
     size_t n_launches;

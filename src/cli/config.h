@@ -74,7 +74,8 @@ struct config {
     enum log_level log_level;
     enum log_format log_format;
 
-    char gamespace[65]; /* what access tokens must be for */
+    char gamespace[65];              /* what access tokens must be for */
+    char login_url[CONFIG_PATH_MAX]; /* of the login service; "" = none */
     struct config_key keys[CONFIG_MAX_KEYS];
     size_t n_keys;
 };

@@ -44,7 +44,10 @@
     X(doc_log, log, format, log_format, FORMAT, RELOADS, "of the lines on standard error")
 
 #define CONFIG_ACCESS(X)                                                                           \
-    X(doc_access, access, gamespace, gamespace, NAME, STAYS, "what access tokens must be for")
+    X(doc_access, access, gamespace, gamespace, NAME, STAYS, "what access tokens must be for")     \
+    X(doc_access, access, login_url, login_url, URL, RELOADS,                                      \
+      "login service that extends players' tokens and makes those of game servers, see "           \
+      "login.md; \"\" = none")
 
 #define CONFIG_GEO(X)                                                                              \
     X(doc_geo, geo, file, geo_file, FILE_PATH, RELOADS,                                            \

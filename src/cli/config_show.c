@@ -160,9 +160,10 @@ static void show_settings(struct shown *s, const struct config *config)
         else
             shown_text(s, value);
         shown_end(s, row->unit, row->meaning);
-        if (strcmp(section, "access") == 0)
+        bool last = i + 1 == n_settings || strcmp(row[1].section, section) != 0;
+        if (last && strcmp(section, "access") == 0)
             show_keys(s, config);
-        if (strcmp(section, "http") == 0 && strcmp(row[1].section, "http") != 0)
+        if (last && strcmp(section, "http") == 0)
             show_proxies(s, config);
     }
 }
@@ -220,7 +221,8 @@ static void show_key_row(struct shown *s, const struct setting *row, const struc
 {
     static const char *const kinds[] = {[SETTING_NAME] = "1 to 64 of `A-Z a-z 0-9 . _ -`",
                                         [SETTING_IP] = "an IP address",
-                                        [SETTING_FILE] = "a path"};
+                                        [SETTING_FILE] = "a path",
+                                        [SETTING_URL] = "a URL"};
     char value[SETTING_VALUE_MAX];
     setting_print(row, config, value);
     shown_print(s, "| `%s.%s` | %s | ", row->section, row->key, value[0] ? value : "`\"\"`");

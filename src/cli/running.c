@@ -84,6 +84,7 @@ static void hand_over(const struct running *r, struct service *s)
                                                     .gamespace = config->gamespace,
                                                     .keys = r->keys,
                                                     .n_keys = config->n_keys,
+                                                    .login_url = config->login_url,
                                                     .metrics_open = config->metrics_open,
                                                     .launches = config->launches,
                                                     .n_launches = config->n_launches,

@@ -326,6 +326,7 @@ static int serve(const struct arguments *a, struct running *running)
         .gamespace = config->gamespace,
         .keys = running->keys,
         .n_keys = config->n_keys,
+        .login_url = config->login_url,
         .launches = config->launches,
         .n_launches = config->n_launches,
         .geo_file = config->geo_file,

@@ -25,6 +25,7 @@ static const char *const metrics_words[] = {"token", "open", NULL};
 #define IP .kind = SETTING_IP, .unit = ""
 #define FILE_PATH .kind = SETTING_FILE, .unit = ""
 #define NAME .kind = SETTING_NAME, .unit = ""
+#define URL .kind = SETTING_URL, .unit = ""
 #define RELOADS .reloads = true
 #define STAYS .reloads = false
 
@@ -73,6 +74,20 @@ bool setting_is_name(const char *text, size_t max)
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t len = strlen(text);
     return len > 0 && len <= max && strspn(text, allowed) == len;
+}
+
+/* One to which a path can be added: with a host, and without a query or anything to be escaped. */
+static bool is_base_url(const char *text, size_t max)
+{
+    size_t scheme = strncmp(text, "http://", 7) == 0    ? 7
+                    : strncmp(text, "https://", 8) == 0 ? 8
+                                                        : 0;
+    const char *host = text + scheme;
+    for (const char *at = text; *at; at++) {
+        if (*at <= ' ' || *at == 0x7f || strchr("?#\"\\", *at))
+            return false;
+    }
+    return scheme > 0 && *host && *host != '/' && strlen(text) <= max;
 }
 
 bool setting_resolve(const char *path, const char *folder, char ret[CONFIG_PATH_MAX])
@@ -161,6 +176,13 @@ static bool take_text(const struct setting *s, const char *text, const char *fol
             break;
         }
         snprintf(why, SETTING_WHY_MAX, "must be a path of at most %d bytes", CONFIG_PATH_MAX - 1);
+        return false;
+    case SETTING_URL:
+        if (!*text || is_base_url(text, s->size - 1))
+            break;
+        snprintf(why, SETTING_WHY_MAX,
+                 "must be a URL as https://login.example, of at most %zu bytes, not '%.40s'",
+                 s->size - 1, text);
         return false;
     default:
         if (setting_is_name(text, s->size - 1))

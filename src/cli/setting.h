@@ -17,6 +17,7 @@ enum setting_kind {
     SETTING_NAME,   /* char[] */
     SETTING_IP,     /* char[]; "" = the address of the chat ports */
     SETTING_FILE,   /* char[]; a path as it can be opened; "" = none */
+    SETTING_URL,    /* char[]; "" = none */
 };
 
 struct setting {

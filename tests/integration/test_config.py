@@ -392,7 +392,7 @@ EVERYTHING = {
     "listen": {"bind": "::1", "server_port": 0, "connections": 5},
     "http": {"port": 0, "metrics": "open"},
     "log": {"level": "debug", "format": "json"},
-    "access": {"gamespace": "arena"},
+    "access": {"gamespace": "arena", "login_url": "https://login.example"},
 }
 
 

@@ -70,6 +70,7 @@ static void test_defaults(void **state)
     assert_int_equal(c->log_level, LOG_INFO);
     assert_int_equal(c->log_format, LOG_LOGFMT);
     assert_string_equal(c->gamespace, "1");
+    assert_string_equal(c->login_url, "");
     assert_int_equal(c->n_keys, 0);
     assert_int_equal(c->core.n_enrolments, 0);
     assert_string_equal(c->core.regions[2].name, "EU");
@@ -130,6 +131,7 @@ static void test_ports_logs_and_access(void **state)
                    "log: {level: debug, format: json}\n"
                    "access:\n"
                    "  gamespace: arena\n"
+                   "  login_url: https://login.example/a\n"
                    "  keys:\n"
                    "    - {name: login, algorithm: RS256, file: login.pem}\n"
                    "    - {name: shop, algorithm: ES256, file: /etc/shop.pem}\n");
@@ -146,6 +148,7 @@ static void test_ports_logs_and_access(void **state)
     assert_int_equal(c->log_level, LOG_DEBUG);
     assert_int_equal(c->log_format, LOG_JSON);
     assert_string_equal(c->gamespace, "arena");
+    assert_string_equal(c->login_url, "https://login.example/a");
     assert_int_equal(c->n_keys, 2);
     assert_string_equal(c->keys[0].name, "login");
     assert_string_equal(c->keys[0].algorithm, "RS256");
@@ -331,6 +334,15 @@ static void test_words_and_texts(void **state)
     refuse_text(f, "access: {gamespace: 'a b'}\n",
                 "muster.yaml: line 1: access, gamespace: must be 1 to 64 of A-Z a-z 0-9 . _ -, not "
                 "'a b'");
+    refuse_text(
+        f, "access: {login_url: login.example}\n",
+        "muster.yaml: line 1: access, login_url: must be a URL as https://login.example, of "
+        "at most 255 bytes, not 'login.example'");
+    assert_int_equal(parse(f, "access: {login_url: 'https://'}\n"), ERR_INVALID_REQUEST);
+    assert_int_equal(parse(f, "access: {login_url: 'https:///a'}\n"), ERR_INVALID_REQUEST);
+    assert_int_equal(parse(f, "access: {login_url: 'https://a b'}\n"), ERR_INVALID_REQUEST);
+    assert_int_equal(parse(f, "access: {login_url: 'https://a?b=c'}\n"), ERR_INVALID_REQUEST);
+    accept_text(f, "access: {login_url: ''}\n");
 }
 
 static void test_wrong_regions(void **state)

@@ -85,6 +85,7 @@ static const char everything[] =
     "log: {level: error, format: json}\n"
     "access:\n"
     "  gamespace: '0'\n"
+    "  login_url: http://[::1]:9506/login/\n"
     "  keys: [{name: a, algorithm: RS256, file: a.pem}, {name: b, algorithm: ES256, file: b}]\n"
     "timeouts: {ack_ms: 1, zero_report_ms: 604800000}\n"
     "limits: {tickets_open: 1, audit_kept: 10000000}\n";
@@ -207,7 +208,8 @@ static void the_digest_is_of_every_setting(void **state)
         static const char *const values[] = {[SETTING_NUMBER] = "77",
                                              [SETTING_NAME] = "x",
                                              [SETTING_IP] = "10.1.1.1",
-                                             [SETTING_FILE] = "f"};
+                                             [SETTING_FILE] = "f",
+                                             [SETTING_URL] = "http://u"};
         const struct setting *s = &settings[i];
         char why[SETTING_WHY_MAX];
         start_anew(&f->again);
