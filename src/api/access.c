@@ -382,6 +382,11 @@ static int verify(const struct access *a, struct str token, int64_t wall_ms,
     return err;
 }
 
+bool access_is_own(struct str token)
+{
+    return named_algorithm(token) == ACCESS_HS256;
+}
+
 /* ── remembering ───────────────────────────────────────────────────────────────────────────── */
 
 static void remember(struct access *a, const uint8_t hash[HASH_SIZE],

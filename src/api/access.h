@@ -106,6 +106,9 @@ int access_words(const struct access *a, struct str token, struct buf *out,
 int access_extend(const struct access *a, struct str token, struct str by, struct str asked,
                   int64_t wall_ms, struct buf *out, char why[ACCESS_WHY_MAX]);
 
+/* True when it says that the built-in issuer has signed it. */
+bool access_is_own(struct str token);
+
 /* The bit of a scope's word, or 0. */
 uint32_t access_scope(struct str word);
 

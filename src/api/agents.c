@@ -1,5 +1,6 @@
 #include "api/agents.h"
 
+#include "api/login.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -46,9 +47,20 @@ struct heard {
     char text[AGENTS_WHY_MAX];
 };
 
+/* A spawn whose server's token the login service has yet to give. */
+struct held {
+    struct agents *agents;
+    struct link in_list;
+    struct list login;
+    int64_t server;
+    char url[URL_MAX];
+    struct buf body; /* without the token and what closes it */
+};
+
 struct agents {
     struct doors *doors;
     const struct access *access;
+    struct login *login;
     struct metrics *metrics;
     struct http_client *client;
     struct http_client *watching; /* what goes on for long must not keep commands waiting */
@@ -58,19 +70,23 @@ struct agents {
     struct list calls;
     size_t n_calls;
     struct list heard;
-    struct buf body; /* scratch */
+    struct list held; /* at most one for each room that starts */
+    struct buf body;  /* scratch */
 };
 
 /* ── life ──────────────────────────────────────────────────────────────────────────────────── */
 
-struct agents *agents_new(struct doors *doors, const struct access *access, struct metrics *metrics)
+struct agents *agents_new(struct doors *doors, const struct access *access, struct login *login,
+                          struct metrics *metrics)
 {
     struct agents *a = xcalloc(1, sizeof(*a));
     a->doors = doors;
     a->access = access;
+    a->login = login;
     a->metrics = metrics;
     list_init(&a->calls);
     list_init(&a->heard);
+    list_init(&a->held);
     access_issue(access, "muster", ACCESS_HOST, 0, 0, &a->token);
     buf_append(&a->token, "", 1);
     struct http_client_config config = {
@@ -99,6 +115,14 @@ static void end_call(struct agent_call *call)
     free(call);
 }
 
+static void held_free(struct held *h)
+{
+    login_forget(&h->login);
+    list_remove(&h->in_list);
+    buf_done(&h->body);
+    free(h);
+}
+
 void agents_free(struct agents *a)
 {
     if (!a)
@@ -113,6 +137,10 @@ void agents_free(struct agents *a)
     {
         list_remove(&h->in_list);
         free(h);
+    }
+    LIST_EACH(&a->held, h, struct held, in_list)
+    {
+        held_free(h);
     }
     buf_done(&a->token);
     buf_done(&a->body);
@@ -356,23 +384,7 @@ static int64_t longest_room_ms(const struct agents *a, struct str fleet)
     return 0;
 }
 
-/* Made anew for each attempt: a server that is spawned again gets one that is as long valid. */
-static void write_token(struct json_writer *w, const struct agents *a, const struct launch *l,
-                        const struct spawn *s)
-{
-    json_key(w, "login_access_token");
-    if (!l->token_account[0]) {
-        json_none(w);
-        return;
-    }
-    struct buf token = {0};
-    int64_t now_ms = a->doors->wall_ms;
-    access_issue_words(a->access, l->token_account, l->token_scopes, now_ms,
-                       now_ms + longest_room_ms(a, s->fleet) + TOKEN_SPARE_MS, &token);
-    json_text(w, (struct str){(const char *)token.data, token.len});
-    buf_done(&token);
-}
-
+/* All but the server's token, which comes last. */
 static void write_spawn(struct agents *a, const struct launch *l, const struct spawn *s)
 {
     struct json_writer w = begin_body(a);
@@ -389,26 +401,113 @@ static void write_spawn(struct agents *a, const struct launch *l, const struct s
     json_raw(&w, server_settings(l, s->version));
     json_key_id(&w, "room_id", s->session);
     json_key_int(&w, "max_players", s->max_players);
-    write_token(&w, a, l, s);
     write_discover(&w, l);
     json_key_int(&w, "spawn_timeout_ms", s->within_ms);
     json_key_int(&w, "status_period_ms", l->status_period_ms);
+}
+
+/* token empty: there is none. */
+static void close_spawn(struct buf *body, struct str token)
+{
+    struct json_writer w = {.out = body, .comma = true};
+    json_key(&w, "login_access_token");
+    if (token.len > 0)
+        json_text(&w, token);
+    else
+        json_none(&w);
     json_close_object(&w);
+}
+
+static void send_spawn(struct agents *a, int64_t server, const char *url, struct str body)
+{
+    struct agent_call draft = {
+        .what = "spawn", .done = on_command_done, .server = server, .spawn = true};
+    if (!begin(a, &draft, HTTP_POST, url, "/spawn", body))
+        tell(a, server, true, ERR_IO, "too many requests to agents are under way");
+}
+
+/* ── … held for the login service ─── */
+
+static void on_token(void *user, const struct login_answer *answer)
+{
+    struct held *h = user;
+    struct agents *a = h->agents;
+    if (answer->err == 0) {
+        close_spawn(&h->body, answer->token);
+        send_spawn(a, h->server, h->url, (struct str){(const char *)h->body.data, h->body.len});
+    } else {
+        tell(a, h->server, true, ERR_IO, answer->why);
+    }
+    held_free(h);
+}
+
+static struct held *hold(struct agents *a, const struct spawn *s)
+{
+    struct held *h = xcalloc(1, sizeof(*h));
+    h->agents = a;
+    h->server = s->server;
+    (void)copy_url(h->url, s->url);
+    list_init(&h->login);
+    buf_append(&h->body, a->body.data, a->body.len);
+    list_append(&a->held, &h->in_list);
+    return h;
+}
+
+/* A server that is to be ended must not be started by what was held meanwhile. */
+static void drop_held(struct agents *a, int64_t server)
+{
+    LIST_EACH(&a->held, h, struct held, in_list)
+    {
+        if (h->server == server)
+            held_free(h);
+    }
+}
+
+/* True with the token, or false: then the spawn goes when it comes, or core is told. */
+static bool fetch_token(struct agents *a, const struct launch *l, const struct spawn *s,
+                        struct buf *ret)
+{
+    drop_held(a, s->server); /* core says it again while it waits: that one stands for both */
+    struct held *h = hold(a, s);
+    struct login_asker asker = {.waiting = &h->login, .done = on_token, .user = h};
+    enum login_begun begun = login_issue(a->login, l->token_account, l->token_scopes, &asker, ret);
+    if (begun == LOGIN_ASKED)
+        return false;
+    held_free(h);
+    if (begun == LOGIN_BUSY)
+        tell(a, s->server, true, ERR_IO, "too much is asked of the login service at once");
+    return begun == LOGIN_KNOWN;
+}
+
+/* Made anew for each attempt: a server that is spawned again gets one that is as long valid. */
+static void make_token(const struct agents *a, const struct launch *l, const struct spawn *s,
+                       struct buf *ret)
+{
+    int64_t now_ms = a->doors->wall_ms;
+    access_issue_words(a->access, l->token_account, l->token_scopes, now_ms,
+                       now_ms + longest_room_ms(a, s->fleet) + TOKEN_SPARE_MS, ret);
 }
 
 static void spawn(struct agents *a, const struct spawn *s)
 {
     char url[URL_MAX];
+    struct buf token = {0};
+    bool ready = true;
     const struct launch *l = launch_of(a, s->fleet);
-    struct agent_call draft = {
-        .what = "spawn", .done = on_command_done, .server = s->server, .spawn = true};
     if (!l) {
         tell(a, s->server, true, ERR_SPAWN_FAILED, "The configuration does not say how");
         return;
     }
     write_spawn(a, l, s);
-    if (!begin(a, &draft, HTTP_POST, copy_url(url, s->url), "/spawn", scratch(a)))
-        tell(a, s->server, true, ERR_IO, "too many requests to agents are under way");
+    if (l->token_account[0] && login_is_set(a->login))
+        ready = fetch_token(a, l, s, &token);
+    else if (l->token_account[0])
+        make_token(a, l, s, &token);
+    if (ready) {
+        close_spawn(&a->body, (struct str){(const char *)token.data, token.len});
+        send_spawn(a, s->server, copy_url(url, s->url), scratch(a));
+    }
+    buf_done(&token);
 }
 
 /* ── the others ────────────────────────────────────────────────────────────────────────────── */
@@ -418,6 +517,7 @@ static void terminate(struct agents *a, const struct effect *e)
     char url[URL_MAX], path[64];
     struct agent_call draft = {.what = "terminate", .done = on_command_done, .server = e->object};
     struct json_writer w = begin_body(a);
+    drop_held(a, e->object);
     json_open_object(&w);
     json_key_text(&w, "why", e->text);
     json_key_int(&w, "grace_ms", GRACE_MS);

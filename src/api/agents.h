@@ -12,6 +12,7 @@
 #include "net/http_client.h"
 
 struct agents;
+struct login;
 struct agent_call;
 
 /* Requests to agents that are under way at once; a command more counts as one that nobody answered.
@@ -19,7 +20,7 @@ struct agent_call;
 enum { AGENTS_CALLS_MAX = 16 * 1024 };
 
 /* What it works with must outlive it. */
-struct agents *agents_new(struct doors *doors, const struct access *access,
+struct agents *agents_new(struct doors *doors, const struct access *access, struct login *login,
                           struct metrics *metrics);
 
 /* Ends every request under way. NULL is fine. */

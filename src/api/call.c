@@ -2,6 +2,7 @@
 
 #include "api/agents.h"
 #include "api/feed.h"
+#include "api/login.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -23,6 +24,7 @@ struct call *call_new(struct rest *r, struct http_request *http)
     c->began_us = clock_monotonic_us();
     c->status = 200;
     c->file = -1;
+    list_init(&c->login);
     map_put(&r->calls, c->id, c);
     http_set_data(http, c);
     return c;
@@ -45,17 +47,18 @@ static void enter(struct call *c, enum call_state state, struct list *list)
         list_append(list, &c->in_list);
 }
 
-/* The answer is on its way, whatever an agent still says. */
-static void forget_agent(struct call *c)
+/* The answer is on its way, whatever others still say. */
+static void forget_others(struct call *c)
 {
     agent_call_drop(c->agent);
     c->agent = NULL;
+    login_forget(&c->login);
 }
 
 void call_free(struct call *c)
 {
     leave(c);
-    forget_agent(c);
+    forget_others(c);
     map_remove(&c->rest->calls, c->id);
     for (size_t i = 0; i < c->n_numbers; i++)
         map_remove(&c->rest->calls, c->first_number + i);
@@ -157,7 +160,7 @@ static void count(const struct call *c)
 void call_answer_as(struct call *c, const char *content_type)
 {
     enter(c, CALL_OVER, NULL);
-    forget_agent(c);
+    forget_others(c);
     count(c);
     http_answer(c->http, c->status, content_type, &c->body, head_of(c));
 }
@@ -265,6 +268,7 @@ void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear
     if (c->state != CALL_ASKING)
         enter(c, CALL_ASKING, &c->rest->asking);
     c->hear = hear;
+    c->late = NULL;
     if (e->conn == 0)
         e->conn = c->id;
     e->at_us = c->began_us;
@@ -272,7 +276,7 @@ void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear
     c->due_ms = c->rest->doors->monotonic_ms + wait_ms;
 }
 
-void call_agent(struct call *c, int64_t wait_ms, void (*late)(struct call *c))
+void call_await(struct call *c, int64_t wait_ms, void (*late)(struct call *c))
 {
     enter(c, CALL_ASKING, &c->rest->asking);
     c->hear = NULL;

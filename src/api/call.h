@@ -13,6 +13,7 @@
 #include "api/rest.h"
 #include "base/chain.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "core/view.h"
 
 struct agent_call;
@@ -69,7 +70,8 @@ struct call {
     size_t n_numbers;
     void *work; /* … what the handler knows of it, in the arguments' arena */
 
-    struct agent_call *agent;     /* ASKING an agent, see call_agent */
+    struct agent_call *agent;     /* ASKING an agent, see call_await */
+    struct list login;            /* … or the login service, see login.h */
     void (*late)(struct call *c); /* … what to do when it is due; NULL: give up */
     bool over;                    /* STREAMING: nothing follows what is in body */
 
@@ -118,9 +120,10 @@ void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(s
  * conn is the call's id unless it is one of call_numbers. */
 void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear);
 
-/* Waits for an agent: whoever asked it has put the request into c->agent, which is forgotten with
- * the call, and clears that when it is done. `late` NULL: the call is given up then. */
-void call_agent(struct call *c, int64_t wait_ms, void (*late)(struct call *c));
+/* Waits for somebody else. For an agent: whoever asked it has put the request into c->agent, which
+ * is forgotten with the call, and clears that when it is done. For the login service: what it was
+ * asked is in c->login. `late` NULL: the call is given up then. It may go on with call_step. */
+void call_await(struct call *c, int64_t wait_ms, void (*late)(struct call *c));
 
 /* n numbers in a row that are this call's, for events that are answered one by one. Once per call.
  */

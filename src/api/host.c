@@ -4,6 +4,7 @@
 #include "api/host.h"
 #include "api/agents.h"
 #include "api/call.h"
+#include "api/login.h"
 #include "api/play.h"
 #include "base/err.h"
 #include "wire/settings.h"
@@ -491,6 +492,7 @@ void handle_agent_heartbeat(struct call *c)
 
 /* One event on its way, and what came of it. Texts are in the call's arena. */
 struct item {
+    struct call *call;
     int64_t server;
     int64_t seq;
     enum agent_verb verb;
@@ -502,10 +504,13 @@ struct item {
     struct str info;
 };
 
+/* Its events are stepped when no answer of the login service is to come: first the tokens, because
+ * a seat stays reserved when its player's cannot be had. */
 struct work {
     struct item *items;
     size_t n;
-    size_t left; /* core's answers that are still to come */
+    size_t asking; /* the login service's answers that are still to come */
+    size_t left;   /* core's */
 };
 
 static struct str keep(struct call *c, struct str text)
@@ -513,30 +518,97 @@ static struct str keep(struct call *c, struct str text)
     return arena_str(&c->arguments.arena, text);
 }
 
-static void refuse_item(struct call *c, struct item *item, int err, const char *message)
+static void refuse_item(struct item *item, int err, const char *message)
 {
     item->err = err;
-    item->message = keep(c, str_of(message));
+    item->message = keep(item->call, str_of(message));
 }
 
-/* The player's token, before the seat is taken: when it cannot be had the seat stays reserved. A
- * key that opens no seat is core's to judge: it may be a repeat. */
-static int open_token(struct call *c, struct item *item, struct str key, struct str extend_token,
-                      struct str extend_scopes)
+/* ── … the tokens of those who joined ─── */
+
+static void keep_joined(struct item *item, struct play_joined *joined)
 {
+    struct call *c = item->call;
+    item->token = keep(c, (struct str){(const char *)joined->token.data, joined->token.len});
+    item->scopes = keep(c, (struct str){(const char *)joined->scopes.data, joined->scopes.len});
+}
+
+static void refuse_extension(struct item *item, const char *clause)
+{
+    char why[PLAY_WHY_MAX];
+    snprintf(why, sizeof(why), "The login service did not extend the access token: %s.", clause);
+    refuse_item(item, ERR_LOGIN_FAILED, why);
+}
+
+static void take_extended(struct item *item, struct str token)
+{
+    struct play_joined joined = {0};
+    char why[PLAY_WHY_MAX];
+    int err = play_joined_extended(item->call->rest, token, &joined, why);
+    if (err != 0)
+        refuse_item(item, err, why);
+    else
+        keep_joined(item, &joined);
+    play_joined_done(&joined);
+}
+
+static void go_on(struct call *c);
+
+static void on_extended(void *user, const struct login_answer *answer)
+{
+    struct item *item = user;
+    struct call *c = item->call;
+    struct work *work = c->work;
+    if (answer->err != 0)
+        refuse_extension(item, answer->why);
+    else
+        take_extended(item, answer->token);
+    if (--work->asking == 0)
+        go_on(c);
+}
+
+static void ask_issuer(struct item *item, const char *account, const struct play_joined *joined,
+                       struct str extend_token, struct str extend_scopes)
+{
+    struct call *c = item->call;
+    struct work *work = c->work;
+    struct buf token = {0};
+    struct login_asker asker = {.waiting = &c->login, .done = on_extended, .user = item};
+    struct str own = {(const char *)joined->token.data, joined->token.len};
+    switch (
+        login_extend(c->rest->login, account, own, extend_token, extend_scopes, &asker, &token)) {
+    case LOGIN_KNOWN:
+        take_extended(item, (struct str){(const char *)token.data, token.len});
+        break;
+    case LOGIN_ASKED:
+        work->asking++;
+        break;
+    case LOGIN_BUSY:
+        refuse_extension(item, "too much is asked of it at once");
+        break;
+    }
+    buf_done(&token);
+}
+
+/* A key that opens no seat is core's to judge: it may be a repeat. */
+static void open_token(struct item *item, struct str key, struct str extend_token,
+                       struct str extend_scopes)
+{
+    struct call *c = item->call;
     struct view_room_seat seat;
     struct play_joined joined = {0};
     char why[PLAY_WHY_MAX] = "";
     int64_t id = view_seat_of_key(call_core(c), item->server, key);
     if (id == 0 || !view_room_seat(call_core(c), id, &seat))
-        return 0;
+        return;
     int err = play_joined(c->rest, seat.sealed, extend_token, extend_scopes, &joined, why);
     if (err != 0)
-        refuse_item(c, item, err, why);
-    item->token = keep(c, (struct str){(const char *)joined.token.data, joined.token.len});
-    item->scopes = keep(c, (struct str){(const char *)joined.scopes.data, joined.scopes.len});
+        refuse_item(item, err, why);
+    else if (joined.elsewhere)
+        ask_issuer(item, seat.account, &joined, extend_token, extend_scopes);
+    else
+        keep_joined(item, &joined);
     play_joined_done(&joined);
-    return err;
 }
 
 /* A list of words, or a text with commas between them. */
@@ -556,21 +628,29 @@ static struct str read_scopes(struct reader *r, const struct json *v, struct cal
     return copy;
 }
 
-static int read_joined(struct reader *r, struct call *c, const struct json *v, struct item *item,
-                       struct agent_event *e)
+static void open_item(struct item *item, const struct json *v)
 {
-    struct str token = read_text(r, v, "extend_token", 0, TOKEN_MAX);
-    struct str scopes = read_scopes(r, v, c);
-    return r->failed ? 0 : open_token(c, item, e->key, token, scopes);
+    struct reader r = {0};
+    const struct json *event = json_member(v, "event");
+    if (!event || !str_eq(json_get_text(event), STR("joined")))
+        return;
+    struct str key = read_text(&r, v, "key", 1, KEY_MAX);
+    struct str token = read_text(&r, v, "extend_token", 0, TOKEN_MAX);
+    struct str scopes = read_scopes(&r, v, item->call);
+    if (r.failed)
+        refuse_item(item, ERR_BAD_ARGUMENT, r.why);
+    else
+        open_token(item, key, token, scopes);
 }
 
-/* Returns what open_token does; another mistake is in the reader. */
-static int read_event(struct reader *r, struct call *c, const struct json *v, struct item *item,
-                      struct agent_event *e)
+/* ── … what is said ─── */
+
+static void read_event(struct reader *r, struct call *c, const struct json *v, struct item *item,
+                       struct agent_event *e)
 {
     item->verb = e->verb = (enum agent_verb)(AGENT_INITED + read_word(r, v, "event", event_words));
     if (r->failed)
-        return 0;
+        return;
     switch (e->verb) {
     case AGENT_INITED:
         e->pid = (int32_t)read_int(r, v, "pid", 1, INT32_MAX, true);
@@ -591,8 +671,6 @@ static int read_event(struct reader *r, struct call *c, const struct json *v, st
         e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_JOINED:
-        e->key = read_text(r, v, "key", 1, KEY_MAX);
-        return read_joined(r, c, v, item, e);
     case AGENT_LEFT:
         e->key = read_text(r, v, "key", 1, KEY_MAX);
         break;
@@ -605,7 +683,6 @@ static int read_event(struct reader *r, struct call *c, const struct json *v, st
     case AGENT_VERBS:
         break;
     }
-    return 0;
 }
 
 /* {"multi_id": …} beside what the player brought. */
@@ -709,18 +786,19 @@ static void hear_event(struct call *c, const struct effect *e)
 }
 
 /* Who and which; without these nobody could be answered. */
-static void read_items(struct reader *r, struct call *c, const struct json *root,
-                       const struct json **ret_list, struct work *work)
+static void read_items(struct reader *r, struct call *c, const struct json *root, struct work *work)
 {
-    work->n = read_array(r, root, "events", EVENTS_MAX, true, ret_list);
+    const struct json *list = NULL;
+    work->n = read_array(r, root, "events", EVENTS_MAX, true, &list);
     work->items = arena_alloc(&c->arguments.arena, (work->n + 1) * sizeof(struct item));
     for (size_t i = 0; i < work->n && !r->failed; i++) {
-        const struct json *v = json_item(*ret_list, i);
+        const struct json *v = json_item(list, i);
         if (json_kind(v) != JSON_KIND_OBJECT) {
             fault(r, "events", "events is a list of objects.");
             return;
         }
-        work->items[i] = (struct item){.server = read_id(r, v, "server"),
+        work->items[i] = (struct item){.call = c,
+                                       .server = read_id(r, v, "server"),
                                        .seq = read_int(r, v, "seq", 1, INT64_MAX, true)};
     }
 }
@@ -736,19 +814,23 @@ static void step_item(struct call *c, struct str host, const struct json *v, str
         .conn = number,
         .agent = {.host = host, .server = item->server, .seq = item->seq},
     };
-    if (read_event(&r, c, v, item, &e.agent) != 0)
+    if (item->err != 0)
         return;
+    read_event(&r, c, v, item, &e.agent);
     if (r.failed) {
-        refuse_item(c, item, ERR_BAD_ARGUMENT, r.why);
+        refuse_item(item, ERR_BAD_ARGUMENT, r.why);
         return;
     }
     work->left++;
     call_step(c, &e, REST_STORE_MS, hear_event);
 }
 
-static void step_items(struct call *c, struct str host, const struct json *list)
+/* root was read before and found to be right. */
+static void step_items(struct call *c, const struct json *root)
 {
     struct work *work = c->work;
+    struct str host = json_get_text(json_member(root, "name"));
+    const struct json *list = json_member(root, "events");
     conn_id first = call_numbers(c, work->n);
     work->left = 1; /* ours, so that no answer is the last one before all are asked */
     for (size_t i = 0; i < work->n; i++)
@@ -757,23 +839,42 @@ static void step_items(struct call *c, struct str host, const struct json *list)
         answer_events(c, work);
 }
 
+/* The body is read again: nobody has to keep what was read while he waited. */
+static void go_on(struct call *c)
+{
+    struct reader r = {0};
+    struct json *root = read_body(&r, c);
+    step_items(c, root);
+    json_free(root);
+}
+
+static void begin_items(struct call *c, const struct json *root)
+{
+    struct work *work = c->work;
+    const struct json *list = json_member(root, "events");
+    for (size_t i = 0; i < work->n; i++)
+        open_item(&work->items[i], json_item(list, i));
+    if (work->asking > 0)
+        call_await(c, LOGIN_MS + REST_STORE_MS, NULL);
+    else
+        step_items(c, root);
+}
+
 void handle_agent_events(struct call *c)
 {
     struct reader r = {0};
     struct work *work = arena_alloc(&c->arguments.arena, sizeof(*work));
-    const struct json *list = NULL;
-    struct str host = {0};
     *work = (struct work){0};
     c->work = work;
     struct json *root = read_body(&r, c);
     if (!r.failed) {
-        host = read_text(&r, root, "name", 1, 64);
-        read_items(&r, c, root, &list, work);
+        (void)read_text(&r, root, "name", 1, 64);
+        read_items(&r, c, root, work);
     }
     metrics_agent_events(c->rest->metrics, work->n);
     if (r.failed)
         refuse_body(c, &r);
     else
-        step_items(c, host, list);
+        begin_items(c, root);
     json_free(root);
 }

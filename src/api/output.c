@@ -167,7 +167,7 @@ void handle_logs(struct call *c)
                                                             .done = follow ? on_followed : on_logs,
                                                             .user = c});
     if (c->agent)
-        call_agent(c, follow ? QUIET_MS : AGENT_MS, follow ? begin_stream : NULL);
+        call_await(c, follow ? QUIET_MS : AGENT_MS, follow ? begin_stream : NULL);
     else
         refuse_busy(c);
 }
@@ -210,7 +210,7 @@ static void write_line(struct call *c)
                                                   .user = c});
     buf_done(&body);
     if (c->agent)
-        call_agent(c, AGENT_MS, NULL);
+        call_await(c, AGENT_MS, NULL);
     else
         refuse_busy(c);
 }

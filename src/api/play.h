@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include "core/view.h"
 
+#include <stdbool.h>
+
 struct call;
 struct rest;
 
@@ -19,6 +21,7 @@ enum { PLAY_WHY_MAX = 224 };
 struct play_joined {
     struct buf token;
     struct buf scopes; /* "game,profile": a comma list */
+    bool elsewhere;    /* the token is as he brought it: its issuer must extend it (login_extend) */
 };
 
 /* Opens `sealed`, the token of a seat (view_seat_of_key, view_room_seat), and, when both
@@ -26,9 +29,14 @@ struct play_joined {
  * its own scopes and those of extend_token that extend_scopes (a comma list, or "*" for all) asks
  * for. A repeat gives the same token. To be called before EVENT_AGENT is stepped, because a seat
  * stays reserved when this fails. 0, or an error with a sentence: ERR_BAD_ACCESS_TOKEN,
- * ERR_NO_SIGNING_KEY (the player's token was issued elsewhere, so nobody here may sign another). */
+ * ERR_NO_SIGNING_KEY (the player's token was issued elsewhere, and there is no login service to
+ * ask, or that of the game server was while his is ours). */
 int play_joined(struct rest *r, struct str sealed, struct str extend_token,
                 struct str extend_scopes, struct play_joined *ret, char why[PLAY_WHY_MAX]);
+
+/* Replaces the token by what its issuer gave. 0, or ERR_BAD_ACCESS_TOKEN with a sentence. */
+int play_joined_extended(struct rest *r, struct str token, struct play_joined *j,
+                         char why[PLAY_WHY_MAX]);
 void play_joined_done(struct play_joined *j);
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */

@@ -108,16 +108,20 @@ static int check_header(struct call *c, bool *ret_known)
     return check_token(c, str_of(header + strlen(scheme)));
 }
 
+static int refuse_unknown(struct call *c)
+{
+    call_refuse(c, ERR_NO_ACCESS_TOKEN, NULL,
+                "An access token is needed: Authorization: Bearer TOKEN.");
+    return ERR_NO_ACCESS_TOKEN;
+}
+
 static int check_scope(struct call *c, bool known)
 {
     int err = 0;
     if (!needs_token(c))
         return 0;
-    if (!known && c->arguments.access_token.len == 0) {
-        call_refuse(c, ERR_NO_ACCESS_TOKEN, NULL,
-                    "An access token is needed: Authorization: Bearer TOKEN.");
-        return ERR_NO_ACCESS_TOKEN;
-    }
+    if (!known && c->arguments.access_token.len == 0)
+        return refuse_unknown(c);
     if (!known)
         err = check_token(c, c->arguments.access_token);
     uint32_t missing = c->operation->scope & ~c->who.scopes;

@@ -19,6 +19,7 @@
 struct agents;
 struct feed;
 struct geo;
+struct login;
 struct tls;
 
 enum {
@@ -51,7 +52,8 @@ struct rest {
     struct access *access;
     struct metrics *metrics;
     struct feed *feed;
-    struct agents *agents; /* set by the service before it runs */
+    struct agents *agents; /* set by the service before it runs, as is the next */
+    struct login *login;
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
     struct geo *geo;  /* borrowed from the service; NULL = nothing is known */

@@ -6,6 +6,7 @@
 #include "api/door.h"
 #include "api/feed.h"
 #include "api/geo.h"
+#include "api/login.h"
 #include "api/metrics.h"
 #include "api/rest.h"
 #include "base/clock.h"
@@ -44,6 +45,7 @@ struct service {
     struct access *access;
     struct feed *feed;
     struct rest rest;
+    struct login *login;
     struct agents *agents;
     struct geo *geo;
     struct store *store;
@@ -203,6 +205,7 @@ void service_reload_geo(struct service *s, const char *file)
 void service_reconfigure(struct service *s, const struct service_change *change)
 {
     access_configure(s->access, change->gamespace, change->keys, change->n_keys);
+    login_configure(s->login, change->login_url);
     s->rest.metrics_open = change->metrics_open;
     agents_configure(s->agents, change->launches, change->n_launches);
     s->rest.proxies = change->proxies;
@@ -331,10 +334,13 @@ static int open_http(struct service *s, const struct service_config *config, siz
     http.n_proxies = config->n_proxies;
     s->access = access_new(config->secret);
     access_configure(s->access, config->gamespace, config->keys, config->n_keys);
-    s->agents = agents_new(&s->doors, s->access, s->metrics);
+    s->login = login_new(&s->doors, s->access);
+    login_configure(s->login, config->login_url);
+    s->agents = agents_new(&s->doors, s->access, s->login, s->metrics);
     agents_configure(s->agents, config->launches, config->n_launches);
     rest_init(&s->rest, &s->doors, s->access, s->metrics, s->feed);
     s->rest.agents = s->agents;
+    s->rest.login = s->login;
     if (open_geo(s, config->geo_file, why) != 0)
         return ERR_IO;
     int err = rest_start(&s->rest, &http, &reason);
@@ -432,6 +438,7 @@ void service_free(struct service *s)
         writer_stop(s->writer);
     rest_done(&s->rest);
     agents_free(s->agents);
+    login_free(s->login);
     doors_stop(&s->doors);
     doors_close(&s->doors);
     s->loop.hooks = (struct loop_hooks){.turn = no_hook, .tick = no_hook};

@@ -501,6 +501,9 @@ static void only_an_issuer_extends_its_tokens(void **state)
     char why[ACCESS_WHY_MAX] = "";
     char *player = sign_own(player_claims), *server = sign_own(server_claims);
     char *foreign_player = sign_rsa(player_claims), *foreign_server = sign_rsa(server_claims);
+    assert_true(access_is_own(str_of(player)));
+    assert_false(access_is_own(str_of(foreign_player)));
+    assert_false(access_is_own(STR("rubbish")));
     assert_int_equal(extend(a, foreign_player, server, "*", &out, why), ERR_NO_SIGNING_KEY);
     assert_int_equal(extend(a, player, foreign_server, "*", &out, why), ERR_NO_SIGNING_KEY);
     assert_string_equal(why, "it was issued elsewhere, and only its issuer can extend it");
