@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/plant.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -81,7 +82,9 @@ void process_claim(struct process *p)
 
 void process_signal(struct process *p, int sig)
 {
-    if (p->fds[FD_PIDFD] >= 0)
+    if (PLANTED(kill_by_pid) && p->shim.pid > 0)
+        (void)kill((pid_t)p->shim.pid, sig);
+    else if (p->fds[FD_PIDFD] >= 0)
         (void)proc_pidfd_signal(p->fds[FD_PIDFD], sig);
 }
 
@@ -585,6 +588,8 @@ void process_end(struct process *p, int64_t grace_ms)
     bool again = p->state == PROCESS_ENDING;
     int64_t at_ms = proc_monotonic_ms() + grace_ms;
     p->state = PROCESS_ENDING;
+    if (PLANTED(port_freed_early))
+        ports_give(&p->owner->ports, p->job->ports, p->job->n_ports);
     if (grace_ms <= 0) {
         kill_late(p);
     } else {

@@ -22,6 +22,8 @@ enum plant {
     PLANT_reservation_hurried, /* a reservation runs on while its host is away */
     PLANT_key_taken_twice,     /* the key of a seat lets in whoever comes with it */
     PLANT_banned_admitted,     /* a ban keeps nobody out of rooms */
+    PLANT_kill_by_pid,         /* processes are signalled by their number, whose it may be now */
+    PLANT_port_freed_early,    /* a port is given again while the process that had it is ending */
 };
 
 #ifndef MUSTER_PLANT

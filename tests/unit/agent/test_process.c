@@ -772,6 +772,7 @@ static void a_port_is_given_again_only_when_forgotten(void **state)
     static struct world w;
     prepare(&w);
     w.limits.port_last = w.limits.port_first;
+    w.limits.slots = 2; /* it is the port that is wanting */
     open_loop(&w);
     open_agent(&w);
     struct process *p = spawn(&w, 1, "idle", NULL);
