@@ -1,6 +1,8 @@
 /* What a host says it runs is the truth about processes. A room that its host lists is there; one
- * that it does not list twice in a row is not, whatever we believed. A server that is listed and
- * that nobody here wants is ended: nobody will ever send a player to it. */
+ * that it does not list twice in a row is not, whatever we believed. A server that is listed, was
+ * ours and is wanted no more is ended: nobody will ever send a player to it. One whose number was
+ * never given here is only told of: somebody else, or we before our data were lost, may have
+ * players on it. */
 #include "core/state.h"
 
 enum {
@@ -31,13 +33,17 @@ static struct room *ours(struct core *core, struct host *host, const struct host
     return room;
 }
 
-static void stranger(struct core *core, struct host *host, const struct host_server *s)
+/* `before`: how many the last heartbeat had; those were told of. */
+static void stranger(struct core *core, struct host *host, const struct host_server *s,
+                     int32_t before)
 {
     host->strangers++;
     if (host->strangers > STRANGERS_TOLD)
         return;
-    host_note(core, host, NOTE_HOST_STRANGER)->server_id = (int32_t)s->server;
-    room_terminate(core, host, s->server, STR("it belongs to no room"));
+    if (host->strangers > before)
+        host_note(core, host, NOTE_HOST_STRANGER)->server_id = (int32_t)s->server;
+    if (s->server < core->next_id[ROW_server])
+        room_terminate(core, host, s->server, STR("it belongs to no room"));
 }
 
 static void listed(struct core *core, struct room *room, const struct host_server *s)
@@ -68,13 +74,14 @@ void host_take_list(struct core *core, struct host *host, const struct host_beat
     {
         room->listed = false;
     }
+    int32_t strangers = host->strangers;
     host->strangers = 0;
     for (size_t i = 0; i < beat->n_servers; i++) {
         struct room *room = ours(core, host, &beat->servers[i]);
         if (room)
             listed(core, room, &beat->servers[i]);
         else
-            stranger(core, host, &beat->servers[i]);
+            stranger(core, host, &beat->servers[i], strangers);
     }
     host->placed = 0;
     LIST_EACH(&host->rooms, unlisted, struct room, on_host)

@@ -154,6 +154,25 @@ static void a_lost_host_that_comes_back_ends_what_it_still_runs(void **state)
     assert_int_equal(view.strangers, 1);
 }
 
+/* After our data were lost, say: players may be on it. */
+static void a_server_that_was_never_ours_is_told_of_once_and_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", NULL);
+    struct room foreign = {.row = {.id = 9000, .server = 9001}};
+    host_runs(h, &foreign);
+    host_says(f, h);
+    assert_int_equal(count_notes(f, NOTE_HOST_STRANGER), 1);
+    host_says(f, h);
+    assert_int_equal(count_notes(f, NOTE_HOST_STRANGER), 0);
+    assert_null(nth_effect(f, EFFECT_TERMINATE, 0, 0));
+    assert_int_equal(room->row.state, ROOM_OPEN);
+    struct view_host view;
+    assert_true(view_host(f->core, the_host(f, h)->row.id, &view));
+    assert_int_equal(view.strangers, 1);
+}
+
 static void a_room_missing_from_two_heartbeats_is_over(void **state)
 {
     struct fixture *f = *state;
@@ -302,6 +321,7 @@ int main(void)
         ROOMS_TEST(a_reservation_survives_a_restart_until_its_host_was_heard),
         ROOMS_TEST(a_host_that_stays_away_loses_its_rooms_and_is_forgotten),
         ROOMS_TEST(a_lost_host_that_comes_back_ends_what_it_still_runs),
+        ROOMS_TEST(a_server_that_was_never_ours_is_told_of_once_and_left_alone),
         ROOMS_TEST(a_room_missing_from_two_heartbeats_is_over),
         ROOMS_TEST(a_spawn_on_its_way_is_not_missing),
         ROOMS_TEST(a_machine_under_another_name_keeps_its_rooms),
