@@ -126,6 +126,19 @@ struct ban *ban_check(struct core *core, struct str account, struct str address)
     return ban;
 }
 
+struct str ban_refuse(struct core *core, const struct ban *ban, struct str account,
+                      struct placed *ret)
+{
+    char text[BAN_REFUSAL_MAX];
+    ret->refused = text_keep(core, account);
+    ret->ban = ban->row.id;
+    ret->ban_reason = text_keep(core, str_of(ban->row.reason));
+    ret->ban_until_wall_ms = ban->row.expires_wall_ms;
+    (void)snprintf(text, sizeof(text), "player %.*s is banned: %.200s", (int)account.len,
+                   account.at, ban->row.reason);
+    return text_keep(core, str_of(text));
+}
+
 /* ── being ─────────────────────────────────────────────────────────────────────────────────── */
 
 static struct ban *enter(struct core *core, const struct row_ban *row)
@@ -199,7 +212,8 @@ static void kick(struct core *core, const struct ban *ban)
     int32_t account = 0;
     if (!ban_holds(core, ban))
         return;
-    room_seats_kick(core, str_of(ban->row.account), STR("Banned"));
+    struct str reason = text_keep(core, str_of(ban->row.reason));
+    room_seats_kick(core, str_of(ban->row.account), reason.len > 0 ? reason : STR("Banned"));
     if (chat_account(ban->row.account, &account))
         seats_kick(core, account, STR("Banned"));
 }

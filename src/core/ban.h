@@ -4,9 +4,10 @@
 
 #include "base/chain.h"
 #include "core/core.h"
+#include "core/effect.h"
 #include "core/object.h"
 
-enum { BAN_ADDRESS_SIZE = 46 };
+enum { BAN_ADDRESS_SIZE = 46, BAN_REFUSAL_MAX = 320 };
 
 struct ban {
     struct object object;
@@ -36,6 +37,11 @@ struct ban *ban_newest(const struct core *core, struct str account);
 /* The same as ban_of for somebody who tries to get in: at a banned account's first attempt the
  * address is written to its ban. */
 struct ban *ban_check(struct core *core, struct str account, struct str address);
+
+/* What is said to somebody whom it keeps out: into *ret, and a sentence. Both last as long as the
+ * batch. */
+struct str ban_refuse(struct core *core, const struct ban *ban, struct str account,
+                      struct placed *ret);
 
 /* BAN, UPDATE_BAN and LIFT_BAN: 0 and the ban it was about, or why not. */
 int operate_ban(struct core *core, const struct operate *o, int64_t *ret_object);

@@ -86,12 +86,8 @@ static int judge_bans(struct core *core, struct placing *g)
         const struct ban *ban = ban_check(core, player->account, player->address);
         if (!ban)
             continue;
-        g->extra.refused = text_keep(core, player->account);
-        g->extra.ban = ban->row.id;
-        g->extra.ban_reason = text_keep(core, str_of(ban->row.reason));
-        g->extra.ban_until_wall_ms = ban->row.expires_wall_ms;
-        (void)snprintf(g->text, sizeof(g->text), "player %.*s is banned: %.200s",
-                       (int)player->account.len, player->account.at, ban->row.reason);
+        struct str text = ban_refuse(core, ban, player->account, &g->extra);
+        (void)snprintf(g->text, sizeof(g->text), "%.*s", (int)text.len, text.at);
         return ERR_BANNED;
     }
     return 0;

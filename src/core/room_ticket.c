@@ -163,12 +163,21 @@ static struct effect *answer_with(struct core *core, const struct room_ticket *t
     return e;
 }
 
+/* The ban that holds for whoever asked. */
+static const struct ban *ban_of_ticket(const struct core *core, const struct room_ticket *ticket)
+{
+    return ban_of(core, str_of(ticket->row.account), (struct str){0});
+}
+
 static void answer_failed(struct core *core, const struct room_ticket *ticket, conn_id conn)
 {
     const struct room *room = room_find(core, ticket->row.room);
     struct placed *placed = new_placed(core);
+    const struct ban *ban = ticket->row.error == ERR_BANNED ? ban_of_ticket(core, ticket) : NULL;
     if (room)
         placed->tail = text_keep(core, room->row.tail);
+    if (ban)
+        (void)ban_refuse(core, ban, str_of(ticket->row.account), placed);
     struct str why = text_keep(core, ticket->row.why);
     struct effect *e = answer_with(core, ticket, conn, placed);
     e->err = ticket->row.error;
@@ -293,6 +302,17 @@ static void fail(struct core *core, struct room_ticket *ticket, int err, struct 
     answer_askers(core, ticket);
 }
 
+/* Nobody is left for whom the room was started. */
+static void fail_without_seats(struct core *core, struct room_ticket *ticket)
+{
+    struct placed unused;
+    const struct ban *ban = ban_of_ticket(core, ticket);
+    if (ban)
+        fail(core, ticket, ERR_BANNED, ban_refuse(core, ban, str_of(ticket->row.account), &unused));
+    else
+        fail(core, ticket, ERR_ALREADY_OVER, STR("the seat was taken away meanwhile"));
+}
+
 void room_ticket_opened(struct core *core, const struct room *room)
 {
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
@@ -300,7 +320,7 @@ void room_ticket_opened(struct core *core, const struct room *room)
         return;
     set_outcome(ticket, ROOM_TRY_OPENED);
     if (list_empty(&room->seats))
-        fail(core, ticket, ERR_ALREADY_OVER, STR("the seat was taken away meanwhile"));
+        fail_without_seats(core, ticket);
     else
         room_ticket_done(core, ticket);
 }
