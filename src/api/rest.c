@@ -108,20 +108,16 @@ static int check_header(struct call *c, bool *ret_known)
     return check_token(c, str_of(header + strlen(scheme)));
 }
 
-static int refuse_unknown(struct call *c)
-{
-    call_refuse(c, ERR_NO_ACCESS_TOKEN, NULL,
-                "An access token is needed: Authorization: Bearer TOKEN.");
-    return ERR_NO_ACCESS_TOKEN;
-}
-
 static int check_scope(struct call *c, bool known)
 {
     int err = 0;
     if (!needs_token(c))
         return 0;
-    if (!known && c->arguments.access_token.len == 0)
-        return refuse_unknown(c);
+    if (!known && c->arguments.access_token.len == 0) {
+        call_refuse(c, ERR_NO_ACCESS_TOKEN, NULL,
+                    "An access token is needed: Authorization: Bearer TOKEN.");
+        return ERR_NO_ACCESS_TOKEN;
+    }
     if (!known)
         err = check_token(c, c->arguments.access_token);
     uint32_t missing = c->operation->scope & ~c->who.scopes;
@@ -155,10 +151,6 @@ static int put_body(struct call *c)
 {
     struct str body = http_body(c->http);
     const char *type = http_header(c->http, "Content-Type");
-    if (c->operation->upload && !is_type(type, upload_type)) {
-        call_refuse(c, ERR_UNSUPPORTED_TYPE, NULL, "The body must be %s.", upload_type);
-        return ERR_UNSUPPORTED_TYPE;
-    }
     if (body.len == 0)
         return 0;
     if (is_type(type, "application/json"))
@@ -187,6 +179,8 @@ static int gather(struct call *c, const struct route *route)
     http_query(c->http, put_query, c);
     if (c->status != 200)
         return ERR_BAD_ARGUMENT;
+    if (c->operation->upload)
+        return 0;
     if (http_too_large(c->http)) {
         call_refuse(c, ERR_TOO_LARGE, NULL, "The body is larger than %d bytes.", REST_BODY_MAX);
         return ERR_TOO_LARGE;
@@ -195,6 +189,15 @@ static int gather(struct call *c, const struct route *route)
     if (err == ERR_BAD_ARGUMENT)
         call_refuse_argument(c);
     return err;
+}
+
+/* Said only to those who may upload at all. */
+static int check_upload(struct call *c)
+{
+    if (!c->operation->upload || is_type(http_header(c->http, "Content-Type"), upload_type))
+        return 0;
+    call_refuse(c, ERR_UNSUPPORTED_TYPE, NULL, "The body must be %s.", upload_type);
+    return ERR_UNSUPPORTED_TYPE;
 }
 
 static int check_key(struct call *c)
@@ -242,6 +245,8 @@ static int check(struct call *c)
         err = gather(c, &found);
     if (err == 0)
         err = check_scope(c, known);
+    if (err == 0)
+        err = check_upload(c);
     if (err == 0)
         err = check_key(c);
     if (err == 0 && (err = arguments_complete(&c->arguments)) != 0)

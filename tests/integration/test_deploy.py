@@ -132,6 +132,15 @@ def test_only_archives_are_taken(world):
         assert answer.status == 415
 
 
+def test_who_has_no_token_is_told_that_first(world):
+    nobody = Api(world.muster, None)
+    query = {"fleet": "arena", "version": "1.0"}
+    for kind in (None, "text/plain", OCTETS):
+        answer = nobody.ask("POST", "/v1/deployments", query, body=b"{}", content_type=kind)
+        assert (answer.status, answer.error["code"]) == (401, "no_access_token")
+    assert kept(world) == []
+
+
 def test_what_a_crash_left_is_swept(world):
     upload(world, GOOD)
     (world.muster.data / "deployments" / ".upload-abc").write_bytes(b"half")
