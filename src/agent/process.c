@@ -216,21 +216,26 @@ static struct process *next_to_tell(const struct processes *ps)
     return p;
 }
 
-/* Whoever had one started in this turn has bound its endpoint by now: a game server that is quicker
- * than that would wait for ZeroMQ's next try, a tenth of a second. */
+/* Its endpoint is bound: a game server that is quicker than that would wait for ZeroMQ's next try,
+ * a tenth of a second. */
+void process_go(struct process *p)
+{
+    if (!p->waits_for_go)
+        return;
+    p->waits_for_go = false;
+    sandbox_let_in(p->endpoint);
+    if (!p->adopted)
+        shim_go(p);
+}
+
+/* Whoever had one started in this turn has bound its endpoint by now. */
 static void on_before_wait(uv_prepare_t *handle)
 {
     struct processes *ps = handle->data;
     size_t at = 0;
     uv_prepare_stop(handle);
-    for (struct process *p; (p = processes_next(ps, &at));) {
-        if (!p->waits_for_go)
-            continue;
-        p->waits_for_go = false;
-        sandbox_let_in(p->endpoint);
-        if (!p->adopted)
-            shim_go(p);
-    }
+    for (struct process *p; (p = processes_next(ps, &at));)
+        process_go(p);
     for (struct process *p; (p = next_to_tell(ps));) {
         p->waits_for_told = false;
         ps->ops.over(ps->ops.user, p);

@@ -99,6 +99,9 @@ const struct process_spec *process_spec(const struct process *p);
 const char *
 process_endpoint(const struct process *p); /* the socket path to bind, new for each incarnation */
 
+/* The endpoint is bound: lets it start now, instead of at the end of the loop's turn. */
+void process_go(struct process *p);
+
 /* A game server may be quicker than its shim's word that it runs: waits for that word. Its pid is
  * known afterwards, if it was started at all. */
 void process_await_pid(struct process *p);

@@ -56,7 +56,7 @@ struct process {
     struct processes *owner;
     enum process_state state;
     bool adopted;
-    bool waits_for_go;   /* the order goes out when this turn of the loop is over */
+    bool waits_for_go;   /* for process_go, or for the end of this turn of the loop */
     bool waits_for_told; /* its end is told when this turn of the loop is over */
     int slot;            /* -1 = none */
     struct shim_job *job;
