@@ -469,6 +469,7 @@ int main(int argc, char **argv)
     s.children = children;
     s.state.version = SHIM_VERSION;
     proc_boot_id(s.state.boot_id);
+    start_prepare();
     await_order(&s);
     if (argc > 1)
         write_title(&s, argv[1]);

@@ -13,6 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The bounding set needs CAP_SETPCAP; whoever lacks it has nothing to give on either, because of
+ * no_new_privs. What we may do ourselves stays: only an exec looks at it. */
+void start_prepare(void)
+{
+    for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+        prctl(PR_CAPBSET_DROP, cap);
+}
+
 /* Everything below runs between vfork and exec, in our memory: system calls only, and what they
  * refuse is left for us to read in these. (glibc's set*id tell other threads, and there are none,
  * but the bare calls need no such thought.) */
@@ -48,12 +56,8 @@ static int join_cgroup(const char *procs)
     return n == 1 ? 0 : -1;
 }
 
-/* The bounding set needs CAP_SETPCAP; whoever lacks it has nothing to give on either, because of
- * no_new_privs. */
 static int drop_everything(uint32_t uid)
 {
-    for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
-        prctl(PR_CAPBSET_DROP, cap);
     if (uid != SHIM_STAY &&
         (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, uid, uid, uid) < 0 ||
          syscall(SYS_setresuid, uid, uid, uid) < 0))

@@ -17,6 +17,10 @@ struct start {
     int in_fd, out_fd; /* its ends of the pipes */
 };
 
+/* What can be done before there is a job, because a shim waits for one and a game server for its
+ * start: eighty system calls. Before the first start. */
+void start_prepare(void);
+
 /* Returns when it runs its own code: its pid; or 0, and *ret_step and *ret_errno say what could not
  * be done. */
 pid_t start(const struct start *s, enum shim_step *ret_step, int *ret_errno);
