@@ -182,6 +182,19 @@ static void kill_late(struct process *p)
     process_signal(p, SIGKILL);
 }
 
+/* What those who come next would wait for. */
+static void lay_in(struct processes *ps)
+{
+    int n = 0;
+    shim_fill_spares(ps);
+    for (int i = 0; i < ps->n_slots && n < SPARE_SHIMS; i++) {
+        if (ps->slots[i])
+            continue;
+        sandbox_prepare(&ps->sandbox, i);
+        n++;
+    }
+}
+
 static void on_clock(uv_timer_t *handle)
 {
     struct processes *ps = handle->data;
@@ -196,7 +209,7 @@ static void on_clock(uv_timer_t *handle)
             shim_replace(p);
     }
     if (ps->spares_at_ms > 0 && ps->spares_at_ms <= now_ms)
-        shim_fill_spares(ps);
+        lay_in(ps);
     if (ps->sweep_at_ms <= now_ms) {
         reap(ps); /* also those who ended before we listened */
         sweep_ended(ps);

@@ -226,10 +226,23 @@ static void slot_scratch(const struct sandbox *s, int slot, char ret[PATH_MAX])
     snprintf(ret, PATH_MAX, "%.*s/scratch/%d", PATH_MAX - 64, s->folder, slot);
 }
 
+static uid_t slot_uid(const struct sandbox *s, int slot)
+{
+    return s->uid_first ? s->uid_first + (uid_t)slot : (uid_t)-1;
+}
+
+void sandbox_prepare(const struct sandbox *s, int slot)
+{
+    char folder[PATH_MAX], why[PROCESS_WHY_MAX];
+    uid_t uid = slot_uid(s, slot);
+    slot_scratch(s, slot, folder);
+    (void)own_folder(folder, 0700, uid, uid, why);
+}
+
 int sandbox_enter(const struct sandbox *s, int64_t server, int slot, struct sandbox_place *ret,
                   char why[PROCESS_WHY_MAX])
 {
-    *ret = (struct sandbox_place){.uid = s->uid_first ? s->uid_first + (uid_t)slot : (uid_t)-1};
+    *ret = (struct sandbox_place){.uid = slot_uid(s, slot)};
     slot_scratch(s, slot, ret->scratch);
     int err = own_folder(ret->scratch, 0700, ret->uid, ret->uid, why);
     if (err == 0)

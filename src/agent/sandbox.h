@@ -35,6 +35,10 @@ struct sandbox_place {
 int sandbox_open(struct sandbox *s, const char *folder, const struct process_limits *limits,
                  char why[PROCESS_WHY_MAX]);
 
+/* Makes the scratch folder of a slot that somebody may soon have. Failing is no harm: sandbox_enter
+ * makes it too, and says why. */
+void sandbox_prepare(const struct sandbox *s, int slot);
+
 /* Makes its folders. 0, or an error with why; what was made is removed by sandbox_leave. */
 int sandbox_enter(const struct sandbox *s, int64_t server, int slot, struct sandbox_place *ret,
                   char why[PROCESS_WHY_MAX]);
