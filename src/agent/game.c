@@ -255,8 +255,10 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
     g->deadline_ms = gs->now_ms + process_spec(g->process)->spawn_timeout_ms;
     move(g, GAME_STARTING);
     bind_link(g);
-    if (g->link)
+    if (g->link) {
         process_go(g->process); /* whoever asked for it is answered while it starts */
+        outbox_expect(gs->outbox, g->server);
+    }
     return 0;
 }
 

@@ -364,6 +364,12 @@ static char *make_text(const struct outbox_event *e, struct str members)
     return (char *)b.data;
 }
 
+void outbox_expect(struct outbox *o, int64_t server)
+{
+    if (!find_server(o, server))
+        file_append(o, need_server(o, server), &(struct buf){0});
+}
+
 struct outbox_event *outbox_add(struct outbox *o, int64_t server, const char *verb, const char *key,
                                 const char *id, struct str members)
 {

@@ -51,6 +51,10 @@ void outbox_close(struct outbox *o); /* NULL is fine; the files stay */
 /* Servers of which there is a file; start with *at = 0; 0 at the end. */
 int64_t outbox_next(const struct outbox *o, size_t *at);
 
+/* A server has been started and will have something to tell: makes its file while nobody waits,
+ * because that takes longer than to write into one. */
+void outbox_expect(struct outbox *o, int64_t server);
+
 /* Puts an event at the end. members is the JSON text of an object: what it says beside server, seq
  * and event. Returns NULL when too many wait, unless it is the last of its server. */
 struct outbox_event *outbox_add(struct outbox *o, int64_t server, const char *verb, const char *key,

@@ -252,6 +252,28 @@ static void keys_do_not_stay_on_disk(void **state)
     assert_int_not_equal(stat(path, &st), 0);
 }
 
+static void who_is_expected_has_a_file_and_starts_with_number_one(void **state)
+{
+    struct world *w = *state;
+    char path[64];
+    struct stat st;
+    size_t at = 0;
+    outbox_expect(w->outbox, 12);
+    snprintf(path, sizeof(path), "%s/12", w->folder);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 21);
+    reopen(w);
+    assert_int_equal(outbox_next(w->outbox, &at), 12);
+    assert_int_equal(outbox_count(w->outbox), 0);
+    add(w, 12, "inited", "");
+    outbox_expect(w->outbox, 12);
+    reopen(w);
+    assert_string_equal(take(w), "12.1 inited;");
+    settle(w, 12, 1);
+    outbox_end(w->outbox, 12);
+    assert_int_not_equal(stat(path, &st), 0);
+}
+
 static void a_server_has_a_limit_but_may_always_end(void **state)
 {
     struct world *w = *state;
@@ -323,6 +345,7 @@ int main(void)
         TEST(half_a_line_is_none),
         TEST(rubbish_in_the_folder_is_no_event),
         TEST(keys_do_not_stay_on_disk),
+        TEST(who_is_expected_has_a_file_and_starts_with_number_one),
         TEST(a_server_has_a_limit_but_may_always_end),
         TEST(a_batch_has_a_limit),
         TEST(a_file_does_not_grow_for_ever),
