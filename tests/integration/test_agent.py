@@ -625,7 +625,7 @@ GOOD = ["--control", "http://127.0.0.1:1", "--region", "EU", "--token", "t"]
     (["--control", "http://x/path", *GOOD[2:]], "without a path"),
     (["--control", "http://a,,http://b", *GOOD[2:]], "--control takes URLs"),
     (GOOD[:2] + GOOD[4:], "--region is needed"),
-    (GOOD + ["--region", "XX"], "there is no region 'XX'"),
+    (GOOD + ["--region", "E U"], "--region takes the name of a region"),
     (GOOD[:4], "an access token of scope game_host is needed"),
     (GOOD[:4] + ["--token-file", "/no/such"], "cannot read --token-file /no/such"),
     (GOOD[:4] + ["--token", "a b"], "it has no blanks"),
