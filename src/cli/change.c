@@ -1,4 +1,5 @@
-/* `muster drain`, `undrain`, `end`, `terminate`, `stdin`: what changes servers and matches.
+/* `muster drain`, `undrain`, `end`, `terminate`, `stdin`, `host enable`, `kick`, `version enable`:
+ * what changes servers, matches, hosts, seats and versions.
  * Draining waits until the server holds no match any more and shows what is left. */
 #include "base/clock.h"
 #include "cli/remote.h"
@@ -248,12 +249,38 @@ static void say_written(struct remote *r, const char *server)
     term_printf(&r->out, "server %s has been given the line\n", server);
 }
 
+static void say_host(struct remote *r, const char *host)
+{
+    bool enabled = json_get_bool(json_member(r->answer.json, "enabled"));
+    struct str name = json_get_text(json_member(r->answer.json, "name"));
+    term_printf(&r->out, "host %s (%.*s) %s\n", host, (int)name.len, name.at,
+                enabled ? "may be given game servers" : "is given no more game servers");
+}
+
+static void say_kicked(struct remote *r, const char *seat)
+{
+    term_printf(&r->out, "seat %s is free, and its player is thrown out\n", seat);
+}
+
+static void say_version(struct remote *r, const char *version)
+{
+    bool enabled = json_get_bool(json_member(r->answer.json, "enabled"));
+    struct str fleet = json_get_text(json_member(r->answer.json, "fleet"));
+    term_printf(&r->out, "version %s of %.*s %s\n", version, (int)fleet.len, fleet.at,
+                enabled ? "can be joined" : "cannot be joined any more");
+}
+
+/* word: what the number in the path is; NULL = it is about a version of a fleet. */
 static int change(int argc, char **argv, const char *operation, const char *word,
                   void (*say)(struct remote *r, const char *id))
 {
     struct remote r;
     struct ask ask;
     ask_init(&ask, operation, word);
+    if (!word) {
+        ask_add_word(&ask, "fleet", "FLEET");
+        ask_add_word(&ask, "version", "VERSION");
+    }
     if (ask_has(&ask, "line"))
         ask_add_word(&ask, "line", "LINE");
     int code = remote_open(&r, argc, argv, &ask, NULL, remote_output_options, false);
@@ -261,7 +288,7 @@ static int change(int argc, char **argv, const char *operation, const char *word
         return code;
     code = remote_ask(&r, &ask);
     if (code == EXIT_DONE && !print_json(&r)) {
-        say(&r, ask_text(&ask, "id"));
+        say(&r, ask_text(&ask, word ? "id" : "version"));
         (void)remote_flush(&r);
     }
     remote_close(&r);
@@ -286,4 +313,29 @@ int terminate_run(int argc, char **argv)
 int stdin_run(int argc, char **argv)
 {
     return change(argc, argv, "server_stdin", "SERVER", say_written);
+}
+
+int host_enable_run(int argc, char **argv)
+{
+    return change(argc, argv, "enable_host", "HOST", say_host);
+}
+
+int host_disable_run(int argc, char **argv)
+{
+    return change(argc, argv, "disable_host", "HOST", say_host);
+}
+
+int kick_run(int argc, char **argv)
+{
+    return change(argc, argv, "kick_seat", "SEAT", say_kicked);
+}
+
+int version_enable_run(int argc, char **argv)
+{
+    return change(argc, argv, "enable_version", NULL, say_version);
+}
+
+int version_disable_run(int argc, char **argv)
+{
+    return change(argc, argv, "disable_version", NULL, say_version);
 }

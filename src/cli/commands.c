@@ -118,6 +118,24 @@ const struct command commands[] = {
      .shared = remote_list_options,
      .operation = "get_host",
      .example = "muster host 1\n"},
+    {.name = "versions",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "versions of games, what is spawned for each, and why one is not",
+     .synopsis = "[FLEET] [OPTIONS]",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_versions",
+     .example = "muster versions arena\n"},
+    {.name = "deployments",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "archives that were uploaded, and which hosts have them",
+     .synopsis = "[OPTIONS]",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_deployments",
+     .example = "muster deployments --fleet arena\n"},
     {.name = "players",
      .group = GROUP_LOOK,
      .run = list_run,
@@ -333,6 +351,52 @@ const struct command commands[] = {
      .shared = remote_output_options,
      .operation = "lift_played_ban",
      .example = "muster ban lift 3\n"},
+    {.name = "kick",
+     .group = GROUP_CHANGE,
+     .run = kick_run,
+     .summary = "throw a player out of a room",
+     .synopsis = "SEAT [OPTIONS]",
+     .about = "SEAT is its number in 'muster players'. The player may come back at once: to keep "
+              "him out,\n"
+              "see 'muster ban issue'.\n",
+     .shared = remote_output_options,
+     .operation = "kick_seat",
+     .example = "muster kick 12 --reason \"asleep\"\n"},
+    {.name = "host enable",
+     .group = GROUP_CHANGE,
+     .run = host_enable_run,
+     .summary = "start game servers on a host again",
+     .synopsis = "HOST [OPTIONS]",
+     .shared = remote_output_options,
+     .operation = "enable_host",
+     .example = "muster host enable 1\n"},
+    {.name = "host disable",
+     .group = GROUP_CHANGE,
+     .run = host_disable_run,
+     .summary = "start nothing new on a host",
+     .synopsis = "HOST [OPTIONS]",
+     .about = "What runs there goes on to its end.\n",
+     .shared = remote_output_options,
+     .operation = "disable_host",
+     .example = "muster host disable 1\n"},
+    {.name = "version enable",
+     .group = GROUP_CHANGE,
+     .run = version_enable_run,
+     .summary = "let players join a version again",
+     .synopsis = "FLEET VERSION [OPTIONS]",
+     .about = "Also ends its quarantine. What the configuration turns off stays off.\n",
+     .shared = remote_output_options,
+     .operation = "enable_version",
+     .example = "muster version enable arena 1.0\n"},
+    {.name = "version disable",
+     .group = GROUP_CHANGE,
+     .run = version_disable_run,
+     .summary = "let nobody join a version any more",
+     .synopsis = "FLEET VERSION [OPTIONS]",
+     .about = "Its rooms go on to their end.\n",
+     .shared = remote_output_options,
+     .operation = "disable_version",
+     .example = "muster version disable arena 0.9\n"},
     {.name = "stdin",
      .group = GROUP_CHANGE,
      .run = stdin_run,
@@ -625,29 +689,37 @@ static int run(const struct command *c, int argc, char **argv)
     return c->run(argc, argv);
 }
 
-/* argv[0] is the family. */
-static int run_in_family(int argc, char **argv)
+static const struct command *find_in_family(const char *family, const char *word)
 {
-    if (argc < 2 || is_help(argv[1])) {
-        help_family(argc < 2 ? stderr : stdout, argv[0]);
-        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
-    }
     for (const struct command *c = commands; c->name; c++) {
-        const char *second = help_of_family(c, argv[0]);
-        if (second && strcmp(second, argv[1]) == 0)
-            return run(c, argc - 1, argv + 1);
+        const char *second = help_of_family(c, family);
+        if (second && strcmp(second, word) == 0)
+            return c;
     }
-    return unknown_in_family(argv[0], argv[1]);
+    return NULL;
 }
 
-/* argv[0] is the first word of the verb. */
+/* argv[0] is the family; no verb of it was meant. */
+static int refuse_in_family(int argc, char **argv)
+{
+    if (argc >= 2 && !is_help(argv[1]))
+        return unknown_in_family(argv[0], argv[1]);
+    help_family(argc < 2 ? stderr : stdout, argv[0]);
+    return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+}
+
+/* argv[0] is the first word of the verb. Two words go before one: `host enable` is a verb, and so
+ * is `host`. */
 static int run_verb(int argc, char **argv)
 {
+    const struct command *longer = argc > 1 ? find_in_family(argv[0], argv[1]) : NULL;
+    if (longer)
+        return run(longer, argc - 1, argv + 1);
     for (const struct command *c = commands; c->name; c++) {
         if (strcmp(argv[0], c->name) == 0)
             return run(c, argc, argv);
     }
-    return is_family(argv[0]) ? run_in_family(argc, argv) : unknown_verb(argv[0]);
+    return is_family(argv[0]) ? refuse_in_family(argc, argv) : unknown_verb(argv[0]);
 }
 
 /* `muster help`, `muster help drain`, `muster help token enrol`, `muster help --markdown` */

@@ -212,6 +212,35 @@ static const struct show_column ban_columns[] = {
     {0},
 };
 
+static const struct show_column version_columns[] = {
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"VERSION", "name", SHOW_TEXT, false},
+    {"ENABLED", "enabled", SHOW_TEXT, false},
+    {"ROOMS", "rooms", SHOW_NUMBER, false},
+    {"DEPLOYMENT", "deployment", SHOW_NUMBER, false},
+    {"HOSTS", "hosts", SHOW_NUMBER, false},
+    {"READY", "hosts_ready", SHOW_NUMBER, false},
+    {"QUARANTINE", "reason", SHOW_TEXT, false},
+    {"WANTED", "wanted", SHOW_NUMBER, true},
+    {"PREVIOUS", "previous", SHOW_NUMBER, true},
+    {0},
+};
+
+static const struct show_column deployment_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"VERSION", "version", SHOW_TEXT, false},
+    {"CURRENT", "current", SHOW_TEXT, false},
+    {"WANTED", "wanted", SHOW_TEXT, false},
+    {"HOSTS", "hosts", SHOW_NUMBER, false},
+    {"READY", "hosts_ready", SHOW_NUMBER, false},
+    {"BYTES", "size", SHOW_NUMBER, false},
+    {"CREATED", "created_at", SHOW_AGO, false},
+    {"DIGEST", "digest", SHOW_TEXT, true},
+    {"WHO", "who", SHOW_TEXT, true},
+    {0},
+};
+
 static const struct list {
     const char *verb;
     const char *operation;
@@ -229,6 +258,8 @@ static const struct list {
     {"rooms", "list_rooms", room_columns, true},
     {"players", "list_seats", seat_columns, false},
     {"ban list", "list_bans", ban_columns, true},
+    {"versions", "list_versions", version_columns, false},
+    {"deployments", "list_deployments", deployment_columns, true},
 };
 
 static const struct list *find(const char *verb)
@@ -396,6 +427,8 @@ int list_run(int argc, char **argv)
     assert(list);
     d.columns = list->columns;
     ask_init(&d.ask, list->operation, NULL);
+    if (strcmp(list->verb, "versions") == 0)
+        ask_add_word(&d.ask, "fleet", "FLEET");
     int code = remote_open(&r, argc, argv, &d.ask, list_options, remote_list_options, false);
     if (code != EXIT_DONE)
         return code;

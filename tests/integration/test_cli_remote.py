@@ -62,6 +62,13 @@ VERBS_OF_ROOMS = {
     "logs": ["1"],
     "stdin": ["1", "hello"],
     "terminate": ["1"],
+    "versions": ["arena"],
+    "version enable": ["arena", "1.0"],
+    "version disable": ["arena", "1.0"],
+    "deployments": [],
+    "host enable": ["1"],
+    "host disable": ["1"],
+    "kick": ["1"],
     "bots": ["arena"],
 }
 

@@ -2,12 +2,14 @@
 against one that starts real arenas."""
 
 import contextlib
+import io
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import tarfile
 import threading
 from pathlib import Path
 
@@ -230,6 +232,39 @@ def test_life_of_a_ban(scene, cli):
     assert "really cheating" in refused.stderr
     assert cli("ban", "lift", "1").stdout == "ban 1 is lifted\n"
     cli("room", "join", "arena", "--account", "ben")
+
+
+# --- hosts, versions, seats
+
+
+@arena
+def test_what_operators_turn_off_and_on(scene, world, cli):
+    query = {"fleet": "arena", "version": "1.0"}
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as out:
+        out.addfile(tarfile.TarInfo("game"))
+    world.api.ask("POST", "/v1/deployments", query, body=archive.getvalue(),
+                  content_type="application/octet-stream")
+    snapshot.check("operators", sheet(
+        cli, ["versions"], ["versions", "arena", "-o", "wide"], ["deployments"],
+        ["version", "disable", "arena", "1.0"], ["version", "enable", "arena", "1.0"],
+        ["host", "disable", "1"], ["host", "enable", "1"]))
+    cli("version", "disable", "arena", "1.0")
+    assert "turned off" in cli("room", "create", "arena", "--version", "1.0", code=1).stderr
+    cli("version", "enable", "arena", "1.0")
+    cli("host", "disable", "1")
+    assert "host" in cli("room", "create", "arena", code=1).stderr
+    assert json.loads(cli("host", "enable", "1", "-o", "json").stdout)["enabled"] is True
+
+
+@arena
+def test_a_player_is_thrown_out(scene, cli):
+    (seat,) = json.loads(cli("players", "--account", "ben", "-o", "json").stdout)
+    said = cli("kick", seat["id"], "--reason", "asleep").stdout
+    assert said == f"seat {seat['id']} is free, and its player is thrown out\n"
+    assert scene.kicked.get(timeout=10)[1]["reason"] == "asleep"
+    assert json.loads(cli("players", "--account", "ben", "-o", "json").stdout) == []
+    assert "There is no seat" in cli("kick", seat["id"], code=1).stderr
 
 
 # --- servers
