@@ -18,6 +18,7 @@ struct http_server;
 struct metrics;
 struct pipeline;
 struct store;
+struct tls;
 struct store_batch;
 
 enum { METRICS_OPERATIONS_MAX = 128, METRICS_STATUSES_MAX = 24 };
@@ -34,6 +35,9 @@ struct metrics_sources {
     struct store *store;
     struct http_server *http;
     struct feed *feed;
+    const struct tls *http_tls; /* NULL also when the port is plain */
+    const struct tls *server_tls;
+    const struct tls *manager_tls;
 };
 void metrics_watch(struct metrics *m, const struct metrics_sources *sources);
 

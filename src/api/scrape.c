@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/http.h"
+#include "net/tls.h"
 #include "store/pipeline.h"
 
 #include <stdio.h>
@@ -463,6 +464,18 @@ static void write_held(struct scrape *s, const char *name, const struct how *how
         write_port(s, name, d->all[i].port->name, d->all[i].held);
 }
 
+static void write_tls_expires(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    const struct metrics_sources *sources = &s->m->sources;
+    if (sources->http_tls)
+        write_port(s, name, "http", tls_expires_s(sources->http_tls));
+    if (sources->server_tls)
+        write_port(s, name, "server", tls_expires_s(sources->server_tls));
+    if (sources->manager_tls)
+        write_port(s, name, "manager", tls_expires_s(sources->manager_tls));
+}
+
 static void write_http_requests(struct scrape *s, const char *name, const struct how *how)
 {
     (void)how;
@@ -797,6 +810,7 @@ static const struct how hows[METRICS] = {
     [METRIC_HOSTS] = PLAIN(write_hosts),
     [METRIC_ROOMS] = PLAIN(write_rooms),
     [METRIC_SEATS] = PLAIN(write_seats),
+    [METRIC_BANS] = COUNT(bans),
     [METRIC_PLACEMENTS] = PLAIN(write_placements),
     [METRIC_JOINS] = PLAIN(write_joins),
     [METRIC_JOIN_DURATION] = {write_room_histogram, offsetof(struct series, join_durations),
@@ -841,6 +855,7 @@ static const struct how hows[METRICS] = {
     [METRIC_HELD] = PLAIN(write_held),
     [METRIC_HTTP_REQUESTS] = PLAIN(write_http_requests),
     [METRIC_HTTP_DURATION] = {write_http_durations, 0, &histogram_durations},
+    [METRIC_TLS_EXPIRES] = PLAIN(write_tls_expires),
 
     [METRIC_FEED_READERS] = FEED(readers),
     [METRIC_FEED_GAPS] = FEED(gaps),

@@ -381,7 +381,10 @@ int service_start(const struct service_config *config, struct store *store, stru
                                                         .doors = &s->doors,
                                                         .store = s->store,
                                                         .http = s->rest.http,
-                                                        .feed = s->feed});
+                                                        .feed = s->feed,
+                                                        .http_tls = config->http.tls,
+                                                        .server_tls = config->server_tls,
+                                                        .manager_tls = config->manager_tls});
     *ret = s;
     return 0;
 }

@@ -149,6 +149,7 @@ static struct ban *enter(struct core *core, const struct row_ban *row)
     chain_add(&core->bans_by_account, key_of(str_of(ban->row.account)), &ban->by_account);
     if (ban->row.address[0] != '\0')
         chain_add(&core->bans_by_address, key_of(str_of(ban->row.address)), &ban->by_address);
+    heap_update(&core->bans_held, &ban->in_held);
     object_enter(core, &ban->object);
     return ban;
 }
@@ -164,7 +165,23 @@ static void forget(struct core *core, struct ban *ban)
     chain_remove(&core->bans_by_account, key_of(str_of(ban->row.account)), &ban->by_account);
     if (ban->row.address[0] != '\0')
         chain_remove(&core->bans_by_address, key_of(str_of(ban->row.address)), &ban->by_address);
+    heap_remove(&core->bans_held, &ban->in_held);
     object_delete(core, &ban->object);
+}
+
+bool ban_expires_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct ban *one = container_of(a, struct ban, in_held);
+    const struct ban *other = container_of(b, struct ban, in_held);
+    return one->row.expires_wall_ms < other->row.expires_wall_ms;
+}
+
+void bans_settle(struct core *core)
+{
+    struct heap_node *top;
+    while ((top = heap_top(&core->bans_held)) &&
+           !ban_holds(core, container_of(top, struct ban, in_held)))
+        heap_remove(&core->bans_held, top);
 }
 
 /* Room for one more: the oldest that has expired goes. False when there is none. */
@@ -256,6 +273,7 @@ static int update(struct core *core, const struct operate *o, struct ban *ban)
         memcpy(ban->row.reason, reason, sizeof(reason));
     if (o->expires_wall_ms)
         ban->row.expires_wall_ms = o->expires_wall_ms;
+    heap_update(&core->bans_held, &ban->in_held);
     object_touch(core, &ban->object);
     kick(core, ban);
     return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/chain.h"
+#include "base/heap.h"
 #include "core/core.h"
 #include "core/effect.h"
 #include "core/object.h"
@@ -14,6 +15,7 @@ struct ban {
     struct row_ban row; /* address: as ban_address() writes it, or "" */
     struct chain_link by_account;
     struct chain_link by_address; /* only when row.address is not "" */
+    struct heap_node in_held;     /* until it was seen to have expired */
 };
 
 struct ban *ban_find(const struct core *core, int64_t id);
@@ -45,6 +47,12 @@ struct str ban_refuse(struct core *core, const struct ban *ban, struct str accou
 
 /* BAN, UPDATE_BAN and LIFT_BAN: 0 and the ban it was about, or why not. */
 int operate_ban(struct core *core, const struct operate *o, int64_t *ret_object);
+
+/* Those that expired are not counted any more. */
+void bans_settle(struct core *core);
+
+/* The order of core.bans_held: what expires first is on top. */
+bool ban_expires_before(const struct heap_node *a, const struct heap_node *b);
 
 int ban_load_row(struct core *core, const struct row_ban *row);
 

@@ -363,6 +363,7 @@ static void dispatch(struct core *core, const struct event *event)
 {
     switch (event->kind) {
     case EVENT_TICK:
+        bans_settle(core);
         if (!core->read_only) {
             deadlines_run(core);
             operate_settle(core);
@@ -474,6 +475,7 @@ void core_count(const struct core *core, struct core_counts *ret)
         .rooms_ending = core->rooms_in[ROOM_ENDING],
         .room_seats = (int32_t)core->rolls[ROW_room_seat].n,
         .room_tickets_open = core->room_tickets_open,
+        .bans = (int32_t)core->bans_held.len,
     };
     size_t at = 0;
     for (const struct fleet *fleet = NULL; (fleet = map_next(&core->fleets, &at));) {

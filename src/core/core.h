@@ -197,6 +197,7 @@ struct core_counts {
     int32_t rooms_ending;
     int32_t room_seats; /* reserved and taken */
     int32_t room_tickets_open;
+    int32_t bans; /* that hold; an expired one counts until the next tick */
 };
 void core_count(const struct core *core, struct core_counts *ret);
 

@@ -19,6 +19,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     slab_init(&core->memory[ROW_room_ticket], sizeof(struct room_ticket));
     slab_init(&core->memory[ROW_room_seat], sizeof(struct room_seat));
     list_init(&core->dirty);
+    heap_init(&core->bans_held, ban_expires_before);
     list_init(&core->finished);
     list_init(&core->events_sent);
     list_init(&core->switching);
@@ -76,6 +77,7 @@ static void free_rooms(struct core *core)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         free_kind(core, kinds[i]);
     map_done(&core->bans_by_account);
+    heap_done(&core->bans_held);
     map_done(&core->bans_by_address);
     map_done(&core->hosts_by_name);
     map_done(&core->rooms_by_server);

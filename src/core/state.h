@@ -94,6 +94,7 @@ struct core {
     struct map requests;
     struct map requests_by_key;
     struct map bans_by_account;
+    struct heap bans_held; /* by when they expire */
     struct map bans_by_address;
     struct list switching; /* versions that want another deployment */
     struct map hosts_by_name;

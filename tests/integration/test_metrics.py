@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 import urllib.error
 
 import chat
@@ -229,6 +230,17 @@ def test_http_connections_that_are_too_many_are_counted(make_world):
     for s in elsewhere:
         s.close()
     await_metric(world, 1, "muster_connections_refused_total", port="http")
+
+
+def test_bans_are_counted_while_they_hold(world):
+    def ban(account, seconds):
+        expires = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + seconds))
+        world.api.post("/ban/issue", account=account, reason="x", expires=expires)
+
+    ban("ann", 3600)
+    ban("ben", 3)
+    assert metric(world, "muster_bans") == 2
+    await_metric(world, 1, "muster_bans")
 
 
 def test_http_requests_are_counted(world):

@@ -19,6 +19,7 @@ import muster_proc
 import pytest
 import secure
 from chat import EU
+from prometheus import scrape
 
 HELLO_S = 5  # a peer's time to say who it is, its TLS handshake included
 
@@ -161,6 +162,16 @@ def test_cert_dev_says_what_it_cannot_do(tmp_path):
     made = muster_proc.run("cert", "dev", "--out", tmp_path / "absent" / "c")
     assert made.returncode == 1
     assert "No such file or directory" in made.stderr
+
+
+def test_metrics_say_when_a_certificate_runs_out(make_world, certs):
+    world = make_world(tls={"manager": files(certs.server)})
+    text = subprocess.run(["openssl", "x509", "-in", certs.server[0], "-noout", "-enddate"],
+                          capture_output=True, text=True, check=True).stdout
+    end = ssl.cert_time_to_seconds(text.strip().removeprefix("notAfter="))
+    page = scrape(world.muster)
+    assert page.get("muster_tls_certificate_expires_seconds", port="manager") == end
+    assert page.sum("muster_tls_certificate_expires_seconds") == end, "other ports are plain"
 
 
 # --- strangers' clients

@@ -263,6 +263,34 @@ static void expired_bans_make_room(void **state)
     assert_int_equal(say(f, ban_for(f, "f", HOUR_MS))->err, ERR_TOO_MANY);
 }
 
+static int32_t held(struct fixture *f)
+{
+    struct core_counts counts;
+    add_tick(f);
+    core_count(f->core, &counts);
+    return counts.bans;
+}
+
+static void those_that_hold_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    int64_t a = issue(f, "a", 1000);
+    issue(f, "b", 2000);
+    int64_t c = issue(f, "c", HOUR_MS);
+    assert_int_equal(held(f), 3);
+    f->now.wall_ms += 1000;
+    assert_int_equal(held(f), 2);
+    assert_int_equal(update(f, a, (struct str){0}, f->now.wall_ms + HOUR_MS), 0);
+    assert_int_equal(held(f), 3);
+    seal(f);
+    crash(f, 0);
+    assert_int_equal(held(f), 3);
+    assert_int_equal(lift(f, c), 0);
+    assert_int_equal(held(f), 2);
+    f->now.wall_ms += 1000;
+    assert_int_equal(held(f), 1);
+}
+
 /* ── chat ports ────────────────────────────────────────────────────────────────────────────── */
 
 static void a_banned_account_is_not_part_of_a_match(void **state)
@@ -384,6 +412,7 @@ int main(void)
         FIXTURE_TEST(a_ban_can_be_changed_and_lifted),
         FIXTURE_TEST(the_same_key_gives_the_same_ban),
         FIXTURE_TEST(expired_bans_make_room),
+        FIXTURE_TEST(those_that_hold_are_counted),
         FIXTURE_TEST(a_banned_account_is_not_part_of_a_match),
         FIXTURE_TEST(whoever_sits_in_a_match_is_kicked),
         FIXTURE_TEST(a_ban_that_holds_again_kicks),
