@@ -23,7 +23,8 @@ enum {
     GAP_MAX_MS = 1000, /* what one tick may add to the server's time */
     RUNS_IN_VAIN_MAX = 4,
     PAUSE_MS = 5,
-    RUN_US = 500, /* a run that takes longer is followed by as long a rest */
+    RUN_US = 500,  /* a run that takes longer is followed by a rest, as long at most */
+    QUIET_US = 50, /* a turn of the loop that is shorter had work for nobody else */
 };
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
@@ -228,16 +229,35 @@ bool server_is_late(const struct http_server *s)
 }
 
 static void on_daemon_soon(uv_timer_t *handle);
+static void drive(struct http_server *s);
+
+/* Once a turn. The first one has only half a turn behind it. */
+static void on_rest(uv_idle_t *handle)
+{
+    struct http_server *s = handle->data;
+    int64_t now_us = clock_monotonic_us();
+    bool quiet = s->rest_turn_us > 0 && now_us - s->rest_turn_us < QUIET_US;
+    s->rest_turn_us = now_us;
+    if (!quiet && now_us < s->rest_until_us)
+        return;
+    s->resting = false;
+    uv_idle_stop(handle);
+    uv_poll_start(&s->daemon_ready, UV_READABLE, on_daemon_ready);
+    drive(s);
+}
 
 /* Requests that cost nothing to send must not take the loop from everybody else, so what HTTP takes
- * is at most about half of the time. */
+ * is at most about half of the time; what nobody else wants, it may have. A timer would not do: its
+ * milliseconds are longer than most runs. */
 static void rest(struct http_server *s, int64_t us)
 {
     s->resting = true;
+    s->rest_turn_us = 0;
+    s->rest_until_us = clock_monotonic_us() + us;
     uv_poll_stop(&s->daemon_ready);
     uv_idle_stop(&s->daemon_again);
-    uv_update_time(&s->loop->uv);
-    uv_timer_start(&s->daemon_soon, on_daemon_soon, (uint64_t)(us + 999) / 1000, 0);
+    uv_timer_stop(&s->daemon_soon);
+    uv_idle_start(&s->daemon_again, on_rest);
 }
 
 /* While a TLS handshake waits for the client, libmicrohttpd says that it has something to do and
@@ -272,11 +292,7 @@ static void drive(struct http_server *s)
 
 static void on_daemon_soon(uv_timer_t *handle)
 {
-    struct http_server *s = handle->data;
-    if (s->resting)
-        uv_poll_start(&s->daemon_ready, UV_READABLE, on_daemon_ready);
-    s->resting = false;
-    drive(s);
+    drive(handle->data);
 }
 
 static void on_daemon_again(uv_idle_t *handle)

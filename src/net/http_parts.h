@@ -26,9 +26,11 @@ struct http_server {
 
     struct MHD_Daemon *daemon;
     uv_poll_t daemon_ready; /* its epoll descriptor */
-    uv_idle_t daemon_again; /* it has something to do without an event */
-    uv_timer_t daemon_soon; /* it says so, but does nothing; or it has had its share of time */
-    bool resting;           /* until daemon_soon: it is not run */
+    uv_idle_t daemon_again; /* it has something to do without an event, or it rests */
+    uv_timer_t daemon_soon; /* it says so, but does nothing */
+    bool resting;           /* it has had its share of time and is not run */
+    int64_t rest_turn_us;   /* when the loop's turn began; 0 = in the first */
+    int64_t rest_until_us;
     int64_t run_began_us;
     struct list in_line; /* whole requests that are handed over in later runs */
     bool progress;       /* a callback came since MHD_run began */
