@@ -46,20 +46,37 @@ static size_t field_of(const struct operation *o, struct str parameter)
     return i;
 }
 
-static bool matches(const struct operation *o, const char *path, struct str *in_path)
+/* Each request is held against each row, so this stops at the first character that differs and
+ * keeps nothing. */
+static bool matches(const struct operation *o, const char *path)
 {
     const char *t = o->path;
-    while (*t == '/' && *path == '/') {
+    while (*t != '\0' && *t != '{' && *t == *path) {
+        t++;
+        path++;
+        if (*t != '{')
+            continue;
+        size_t len = strcspn(path, "/");
+        if (len == 0)
+            return false;
+        t += strcspn(t, "/");
+        path += len;
+    }
+    return *t == '\0' && *path == '\0';
+}
+
+/* Of a path that matches. */
+static void cut_out(const struct operation *o, const char *path, struct str *in_path)
+{
+    const char *t = o->path;
+    while (*t == '/') {
         struct str want = segment(++t);
         struct str have = segment(++path);
-        if (is_parameter(want) && have.len > 0)
+        if (is_parameter(want))
             in_path[field_of(o, want)] = have;
-        else if (!str_eq(want, have))
-            return false;
         t += want.len;
         path += have.len;
     }
-    return *t == '\0' && *path == '\0';
 }
 
 void operation_route(enum http_method method, const char *path, struct route *ret)
@@ -67,15 +84,14 @@ void operation_route(enum http_method method, const char *path, struct route *re
     *ret = (struct route){0};
     for (size_t i = 0; i < n_operations; i++) {
         const struct operation *o = &operations[i];
-        struct str in_path[OPERATION_FIELDS_MAX] = {{0}};
-        if (!matches(o, path, in_path))
+        if (!matches(o, path))
             continue;
         ret->methods |= 1u << o->method;
-        if (o->method != method || ret->operation)
-            continue;
-        ret->operation = o;
-        memcpy(ret->in_path, in_path, sizeof(in_path));
+        if (o->method == method && !ret->operation)
+            ret->operation = o;
     }
+    if (ret->operation)
+        cut_out(ret->operation, path, ret->in_path);
 }
 
 bool operation_is_in_path(const struct operation *o, const struct field *f)
