@@ -14,6 +14,16 @@
 
 enum { START_MS = 20000, SERVER_PORT = 11032, MANAGER_PORT = 11033, HTTP_PORT = 9508 };
 
+/* Where rooms are: as the agent does by default, or (--any-port) in one of many ranges below the
+ * ports that outgoing connections get. */
+enum {
+    ROOM_PORTS_FIRST = 38000,
+    ROOM_PORTS = 2000,
+    ANY_FIRST = 12000,
+    ANY_PORTS = 64,
+    ANY_RANGES = 140,
+};
+
 #define MANAGER "127.0.0.1:11033"
 
 /* ── what they say ─────────────────────────────────────────────────────────────────────────── */
@@ -175,6 +185,7 @@ static bool start_chat(struct demo *d)
 /* Without them the rest is still worth looking at, so what is wrong is only said. */
 static void start_rooms(struct demo *d)
 {
+    char ports[32];
     char why[DEMO_WHY_MAX], token[DEMO_TOKEN_MAX], url[DEMO_ADDRESS_MAX + 16];
     char folder[DEMO_PATH_MAX];
     if (!d->rooms) {
@@ -188,12 +199,17 @@ static void start_rooms(struct demo *d)
     }
     snprintf(url, sizeof(url), "http://%s", d->http);
     snprintf(folder, sizeof(folder), "%s/agent", d->data);
+    /* Several may run beside each other, and one agent does not know what another has just given.
+     */
+    int first = d->any_port ? ANY_FIRST + getpid() % ANY_RANGES * ANY_PORTS : ROOM_PORTS_FIRST;
+    snprintf(ports, sizeof(ports), "%d-%d", first,
+             first + (d->any_port ? ANY_PORTS : ROOM_PORTS) - 1);
     /* Ended with us, also when we crash: nobody would look for them. And as our own user: nobody
      * else may enter the folders that people try things out in. */
-    const char *agent[] = {"agent",       "--control", url,      "--region",      "EU",
-                           "--name",      "dev",       "--data", folder,          "--listen",
-                           "127.0.0.1:0", "--uids",    "none",   "--end-servers", "--log-level",
-                           "warn",        NULL};
+    const char *agent[] = {
+        "agent",       "--control", url,        "--region",    "EU",     "--name", "dev",
+        "--data",      folder,      "--listen", "127.0.0.1:0", "--uids", "none",   "--end-servers",
+        "--log-level", "warn",      "--ports",  ports,         NULL};
     const char *bots[] = {"bots", "arena", "--url", url, "--data", d->data, NULL};
     setenv("MUSTER_TOKEN", token, 1); /* others would see it in ps */
     d->rooms = children_start(&d->children, DEMO_AGENT, "agent", agent);

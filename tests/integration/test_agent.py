@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from agent_proc import GAME, MARK, Agent, alive
+from agent_proc import Agent, GAME, MARK, PORTS_EACH, alive
 from fake_control import FakeControl, Refused
 from muster_proc import run
 
@@ -356,7 +356,7 @@ def test_heartbeat(agent, control):
     beat = control.await_beat(lambda b: b["servers"] and b["servers"][0]["state"] == "running")
     assert (beat["name"], beat["region"], beat["address"]) == ("host-1", "EU", "127.0.0.1")
     assert beat["url"] == "http://%s:%d" % agent.address
-    assert beat["slots"] == 200 and beat["leaving"] is False and beat["deployments"] == []
+    assert beat["slots"] == PORTS_EACH and beat["leaving"] is False and beat["deployments"] == []
     for share in ("cpu_percent", "memory_percent", "disk_percent"):
         assert 0 <= beat[share] <= 100
     assert beat["memory_percent"] > 0 and beat["load"] >= 0
@@ -647,6 +647,7 @@ def test_mistakes_are_told_in_a_sentence(arguments, about):
 
 
 def test_a_port_that_is_taken_is_a_sentence(control, agent, tmp_path):
-    ended = run("agent", *GOOD, "--listen", "%s:%d" % agent.address, "--data", tmp_path / "other")
+    ended = run("agent", *GOOD, "--listen", "%s:%d" % agent.address, "--data", tmp_path / "other",
+                "--uids", "none")
     assert ended.returncode == 1
     assert ended.stderr.strip().endswith("Address already in use.") or "in use" in ended.stderr

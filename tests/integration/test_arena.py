@@ -1,6 +1,5 @@
 """Everything together: a control plane, an agent, game servers on both SDKs, and bots that play."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -67,7 +66,7 @@ def make_arena(make_world, tmp_path):
     def make(game, **fleet):
         world = make_world(fleets=players.fleets(binary=str(GAMES[game]), **fleet))
         token = players.token_of(world, "host", "game_host")
-        agent = Agent(tmp_path, "http://%s:%d" % world.muster.http_address, token, ports=own_ports())
+        agent = Agent(tmp_path, "http://%s:%d" % world.muster.http_address, token)
         made.append((world, agent.start()))
         world.wait(lambda: world.api.all("/v1/hosts"), "host")
         return world, agent
@@ -76,12 +75,6 @@ def make_arena(make_world, tmp_path):
     for world, agent in made:
         end_games(world, agent)
         agent.__exit__()
-
-
-def own_ports():
-    """Tests run beside each other, and one agent does not know what another has just given."""
-    first = 42000 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-    return f"{first}-{first + 99}"
 
 
 def end_games(world, agent):

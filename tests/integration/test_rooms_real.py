@@ -17,10 +17,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from agent_proc import alive
+from agent_proc import alive, free_ports
 from muster_proc import REPO, run
 from players import token_of
-from real_rooms import ARENA, PROBE, Rooms, free_ports, parent_of, playing
+from real_rooms import ARENA, PROBE, Rooms, parent_of, playing
 from test_agent import MALFORMED
 
 LOST_RACE = (503, "no_place")

@@ -3,10 +3,12 @@
 import http.client
 import json
 import os
+import random
 import re
 import selectors
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -17,8 +19,33 @@ from muster_proc import binary
 
 GAME = Path(__file__).with_name("room_game.py")
 DEADLINE_S = 30.0
+PORTS_EACH = 60
 MARK = "MUSTER_TEST_FOLDER"  # in the environment of each game server
 READY_LINE = re.compile(r"^ready http=(\S+):(\d+) name=(\S+) servers=(\d+)$")
+
+
+def is_free(port):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("0.0.0.0", port))
+            except OSError:
+                return False
+    return True
+
+
+def free_ports(n=PORTS_EACH):
+    """The first of so many. Below those that connections get, and somewhere else each time: tests
+    run beside each other, and one agent does not know what another has just given."""
+    while True:
+        first = random.randrange(21000, 32000 - n)
+        if all(map(is_free, range(first, first + n))):
+            return first
+
+
+def own_ports(n=PORTS_EACH):
+    first = free_ports(n)
+    return f"{first}-{first + n - 1}"
 
 
 def alive(pid):
@@ -30,14 +57,15 @@ def alive(pid):
 
 
 class Agent:
-    def __init__(self, folder, control_url, token="agents-token", ports="41000-41199", **options):
+    def __init__(self, folder, control_url, token="agents-token", ports=None, **options):
         self.folder = Path(folder)
         # Short, or its sockets would lie, and stay, elsewhere: an address has 107 bytes.
         self.data = Path(options.pop("data", None) or tempfile.mkdtemp(prefix="agent-"))
         self.data.chmod(0o711)
         self.log_path = self.folder / "agent.log"
         self.token = token
-        self.options = {"control": control_url, "token": token, "region": "EU", "ports": ports,
+        self.options = {"control": control_url, "token": token, "region": "EU",
+                        "ports": ports or own_ports(),
                         "listen": "127.0.0.1:0", "name": "host-1", "data": self.data,
                         "heartbeat-ms": 300, "uids": "none", **options}
         self.process = None

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import random
 import socket
 from pathlib import Path
 
@@ -15,26 +14,6 @@ ARENA = Path(binary()).with_name("arena")
 PROBE = Path(__file__).with_name("probe_game.py")
 RATES = {verb: [{"count": 100000, "seconds": 60}] for verb in ("create", "join")}
 PATIENCE_S = 30.0
-PORTS_EACH = 60
-
-
-def is_free(port):
-    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-        with socket.socket(socket.AF_INET, kind) as probe:
-            try:
-                probe.bind(("0.0.0.0", port))
-            except OSError:
-                return False
-    return True
-
-
-def free_ports(n=PORTS_EACH):
-    """The first of so many. Below those that connections get, and somewhere else each time: tests
-    run beside each other, and one agent does not know what another has just given."""
-    while True:
-        first = random.randrange(21000, 32000 - n)
-        if all(map(is_free, range(first, first + n))):
-            return first
 
 
 def parent_of(pid):
@@ -66,9 +45,6 @@ class Rooms:
         """One more, that has been heard of."""
         folder = self.folder / name
         folder.mkdir()
-        if "ports" not in options:
-            first = free_ports()
-            options["ports"] = f"{first}-{first + PORTS_EACH - 1}"
         agent = Agent(folder, "http://%s:%d" % self.world.muster.http_address,
                       players.token_of(self.world, name, "game_host"), name=name, **options)
         agent.folder = self.folder  # its servers have that in their environment
