@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "wire/settings.h"
 
-enum { YEAR_S = 366 * 24 * 3600, NAME_MAX_BYTES = 64 };
+enum { YEAR_S = 366 * 24 * 3600, NAME_MAX_BYTES = 64, HEARTBEAT_MAX = 1024 * 1024 };
 
 static const char *const order_words[] = {"oldest", "newest", NULL};
 
@@ -693,6 +693,7 @@ const struct operation operations[] = {
         .about = "Sent by its agent every 5 s; the first one registers the host. "
                  "docs/agent-protocol.md says more.",
         .asks = &host_beat_shape,
+        .body_max = HEARTBEAT_MAX,
         .answer = &host_beat_answer_shape,
         .errors = {ERR_TOO_MANY},
         .handle = handle_agent_heartbeat,

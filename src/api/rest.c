@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -91,21 +92,22 @@ static bool needs_token(const struct call *c)
     return c->operation->scope != ACCESS_NONE && !open;
 }
 
+static const char bearer[] = "Bearer ";
+
 /* Before the arguments are looked at, when it is in the head. */
 static int check_header(struct call *c, bool *ret_known)
 {
-    static const char scheme[] = "Bearer ";
     const char *header = http_header(c->http, "Authorization");
     *ret_known = false;
     if (!header || !needs_token(c))
         return 0;
-    if (strncasecmp(header, scheme, strlen(scheme)) != 0) {
+    if (strncasecmp(header, bearer, strlen(bearer)) != 0) {
         call_refuse(c, ERR_BAD_ACCESS_TOKEN, NULL,
                     "The header Authorization is not of the form: Bearer TOKEN.");
         return ERR_BAD_ACCESS_TOKEN;
     }
     *ret_known = true;
-    return check_token(c, str_of(header + strlen(scheme)));
+    return check_token(c, str_of(header + strlen(bearer)));
 }
 
 static int check_scope(struct call *c, bool known)
@@ -182,7 +184,8 @@ static int gather(struct call *c, const struct route *route)
     if (c->operation->upload)
         return 0;
     if (http_too_large(c->http)) {
-        call_refuse(c, ERR_TOO_LARGE, NULL, "The body is larger than %d bytes.", REST_BODY_MAX);
+        call_refuse(c, ERR_TOO_LARGE, NULL, "The body is larger than %zu bytes.",
+                    c->operation->body_max ? c->operation->body_max : (size_t)REST_BODY_MAX);
         return ERR_TOO_LARGE;
     }
     int err = put_body(c);
@@ -275,6 +278,27 @@ static bool is_upload(void *user, const struct http_request *http)
         return false;
     operation_route(http_method(http), http_path(http), &found);
     return found.operation && found.operation->upload;
+}
+
+/* A heartbeat of a large host is long; only who may send one is listened to for so long. */
+static size_t body_max(void *user, const struct http_request *http)
+{
+    struct rest *r = user;
+    struct route found;
+    struct access_grant who;
+    char why[ACCESS_WHY_MAX];
+    const char *length = http_header(http, "Content-Length");
+    const char *token = http_header(http, "Authorization");
+    if (!length || strtoull(length, NULL, 10) <= REST_BODY_MAX || !token ||
+        strncasecmp(token, bearer, strlen(bearer)) != 0)
+        return REST_BODY_MAX;
+    operation_route(http_method(http), http_path(http), &found);
+    if (!found.operation || found.operation->body_max == 0)
+        return REST_BODY_MAX;
+    doors_read_clocks(r->doors);
+    int err = access_check(r->access, str_of(token + strlen(bearer)), r->doors->wall_ms, &who, why);
+    bool may = err == 0 && (who.scopes & found.operation->scope) == found.operation->scope;
+    return may ? found.operation->body_max : REST_BODY_MAX;
 }
 
 static void on_done(void *user, struct http_request *http)
@@ -381,8 +405,11 @@ int rest_start(struct rest *r, const struct rest_config *config, const char **re
         .idle_ms = IDLE_MS,
         .suspend_ms = SUSPEND_MS,
     };
-    struct http_ops ops = {
-        .request = on_request, .done = on_done, .user = r, .is_upload = is_upload};
+    struct http_ops ops = {.request = on_request,
+                           .done = on_done,
+                           .user = r,
+                           .is_upload = is_upload,
+                           .body_max = body_max};
     seal_init(&r->seal, config->secret);
     r->proxies = config->proxies;
     r->n_proxies = config->n_proxies;

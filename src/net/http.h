@@ -58,6 +58,9 @@ struct http_ops {
      * body is there, and must at once either answer, which refuses it, or call http_receive. NULL =
      * none does. Nothing but the head may be asked for. */
     bool (*is_upload)(void *user, const struct http_request *r);
+
+    /* How long the body of the request with this head may be; NULL = limits.body_max for all. */
+    size_t (*body_max)(void *user, const struct http_request *r);
 };
 
 /* Where it listens. */

@@ -96,6 +96,7 @@ struct http_request {
     const char *method_name; /* libmicrohttpd's, as long as the request */
     struct uri uri;
     struct buf body;
+    size_t body_max;
     size_t body_seen; /* more than body.len when it was too large */
 
     http_sink *sink; /* of an upload */

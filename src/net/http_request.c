@@ -86,20 +86,20 @@ static enum http_method method_of(const char *name)
 static bool is_hopeless(const struct http_request *r)
 {
     const char *length = http_header(r, "Content-Length");
-    return length && strtoull(length, NULL, 10) > r->server->limits.body_max + DRAIN_MAX;
+    return length && strtoull(length, NULL, 10) > r->body_max + DRAIN_MAX;
 }
 
 /* False when the client sends on and on. */
 static bool take_body(struct http_request *r, const char *data, size_t n)
 {
     r->body_seen += n;
-    if (r->body_seen <= r->server->limits.body_max) {
+    if (r->body_seen <= r->body_max) {
         buf_append(&r->body, data, n);
         return true;
     }
     r->too_large = true;
     buf_done(&r->body);
-    return r->body_seen <= r->server->limits.body_max + DRAIN_MAX;
+    return r->body_seen <= r->body_max + DRAIN_MAX;
 }
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
@@ -338,6 +338,7 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
             return refuse_head(r);
         if (s->ops.is_upload && s->ops.is_upload(s->ops.user, r))
             return begin_upload(r);
+        r->body_max = s->ops.body_max ? s->ops.body_max(s->ops.user, r) : s->limits.body_max;
         if (!is_hopeless(r))
             return MHD_YES;
         r->too_large = true;

@@ -628,3 +628,27 @@ def test_metrics_of_rooms(world, host, ann):
     page = scrape(world.muster)
     assert page.get("muster_rooms_ended_total", **place, reason="exited") == 1
     assert page.get("muster_agent_event_batch_count") >= 3
+
+
+# --- large hosts
+
+
+def test_heartbeat_of_a_host_with_thousands_of_servers_is_taken(world):
+    """2,000 servers are some 250 KB: more than anybody else may send."""
+    servers = [
+        {"id": str(900000 + n), "session": str(900000 + n), "pid": 100000 + n, "state": "running",
+         "ports": [20000 + n], "since_ms": 1794807103000}
+        for n in range(2000)
+    ]
+    beat = {"name": "large", "address": "127.0.0.1", "url": "http://127.0.0.1:1", "region": "EU",
+            "slots": 2000, "cpu_percent": 1, "memory_percent": 1, "beat": 1, "deployments": [],
+            "servers": servers}
+    path = "/v1/agent/heartbeat"
+    host = Api(world.muster, token_of(world, "large", "game_host"))
+    assert host.ask("POST", path, data=beat).status == 200
+    (shown,) = [h for h in world.api.all("/v1/hosts") if h["name"] == "large"]
+    assert shown["servers"] == 2000
+    player = Api(world.muster, token_of(world, "ann", "game"))
+    assert player.ask("POST", path, data=beat).status == 413, "but of nobody who may not"
+    assert host.ask("POST", "/v1/agent/events", data={"name": "large", "events": [], "x": "y" * 70000}
+                    ).status == 413
