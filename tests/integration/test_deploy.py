@@ -52,7 +52,8 @@ OCTETS = "application/octet-stream"
 
 def upload(world, archive, fleet="arena", version="1.0"):
     query = {"fleet": fleet, "version": version}
-    return world.api.ask("POST", "/v1/deployments", query, body=archive, content_type=OCTETS)
+    return world.api.ask("POST", "/v1/deployments", query, body=archive, content_type=OCTETS,
+                         timeout_s=90)
 
 
 def kept(world):
@@ -157,11 +158,13 @@ def test_nobody_waits_for_an_upload(world):
     answers = []
     thread = threading.Thread(target=lambda: answers.append(upload(world, blob)))
     thread.start()
-    slowest = 0.0
+    began, slowest, beats = time.monotonic(), 0.0, 0
     while thread.is_alive():
-        began = time.monotonic()
+        asked = time.monotonic()
         server.beat()
-        slowest = max(slowest, time.monotonic() - began)
+        slowest = max(slowest, time.monotonic() - asked)
+        beats += 1
     thread.join()
-    assert answers[0].status == 200, answers[0].body
-    assert slowest < 1.0
+    lasted = time.monotonic() - began
+    assert answers and answers[0].status == 200, answers
+    assert beats >= 10 and slowest < lasted / 3, "the loop waited for the disk"
