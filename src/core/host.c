@@ -8,6 +8,10 @@
 
 enum { MEMORY_MAX_PERCENT = 95 };
 
+/* However soon hosts count as silent: what was given HOST_QUEUED_MS by a heartbeat, and a slow tick
+ * more, ends before the host is late again. Else it might never end. */
+enum { LATE_LEAST_MS = HOST_QUEUED_MS + 1000 };
+
 struct host *host_find(const struct core *core, int64_t id)
 {
     return object_find(core, ROW_host, id);
@@ -27,6 +31,14 @@ struct host *host_named(const struct core *core, struct str name)
 bool host_is_away(const struct host *host)
 {
     return !host || host->quiet != HOST_HEARD;
+}
+
+/* About a heartbeat and a half. The time we slept counts: what came meanwhile was not read. */
+bool host_is_late(const struct core *core, const struct host *host)
+{
+    int64_t most_ms = core->config.timeouts.host_ms / 2;
+    int64_t unheard_ms = core->now.core_ms - host->quiet_core_ms;
+    return unheard_ms > (most_ms > LATE_LEAST_MS ? most_ms : LATE_LEAST_MS);
 }
 
 bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_DIGEST])
@@ -171,8 +183,9 @@ static void set_silence(struct core *core, struct host *host, int64_t ms)
     deadline_set(core, &host->silence, DEADLINE_AWAKE, deadline_now(core, DEADLINE_AWAKE) + ms);
 }
 
-/* It speaks: what stood still runs again, and what it runs is compared with what we know. */
-static void heard(struct core *core, struct host *host, const struct host_beat *beat, bool first)
+/* It speaks: what stood still runs again, and what it runs is compared with what we know. missed:
+ * it may have been unable to tell us something until now. */
+static void heard(struct core *core, struct host *host, const struct host_beat *beat, bool missed)
 {
     bool was_away = host->quiet != HOST_HEARD;
     host->quiet = HOST_HEARD;
@@ -184,7 +197,7 @@ static void heard(struct core *core, struct host *host, const struct host_beat *
     host_take_list(core, host, beat);
     LIST_EACH(&host->rooms, room, struct room, on_host)
     {
-        if (was_away || first)
+        if (was_away || missed)
             room_seats_run(core, room);
     }
 }
@@ -226,9 +239,9 @@ void host_beat(struct core *core, conn_id conn, const struct host_beat *beat)
         host = registered(core, beat);
     else if (!is_same(&host->row, beat))
         changed(core, host, beat);
-    bool first = host->heard_core_ms == 0;
+    bool missed = host->heard_core_ms == 0 || host_is_late(core, host);
     take_figures(core, host, beat);
-    heard(core, host, beat, first);
+    heard(core, host, beat, missed);
     effect_add(core, EFFECT_HOST_BEAT, conn)->object = host->row.id;
 }
 

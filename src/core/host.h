@@ -70,6 +70,12 @@ float host_load_percent(const struct host *host);
 bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_DIGEST]);
 bool host_is_away(const struct host *host); /* NULL is: nobody knows it any more */
 
+/* True when a heartbeat is overdue: its agent may be dead, though it is not silent yet. */
+bool host_is_late(const struct core *core, const struct host *host);
+
+/* What an agent has queued is said within this when it is back. */
+enum { HOST_QUEUED_MS = 5 * 1000 };
+
 /* However long we could not store anything: it has its time to speak. */
 void host_give_time(struct core *core, struct host *host);
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a host has queued is said within this when it is back. */
-enum { QUEUED_MS = 5 * 1000 };
+/* A reservation whose time is over, on a host that is late, is looked at again after this. */
+enum { LOOK_AGAIN_MS = 1000 };
 
 struct room_seat *room_seat_find(const struct core *core, int64_t id)
 {
@@ -242,8 +242,15 @@ void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq)
     (void)seat_note(core, seat, NOTE_SEAT_TAKEN);
 }
 
+/* That the player has joined may wait in the queue of an agent that is dead. The row keeps its
+ * time: it is over, and when the host is heard or silent it gets another. */
 void room_seat_deadline(struct core *core, struct room_seat *seat)
 {
+    if (host_is_late(core, seat->room->host) && !PLANTED(reservation_hurried)) {
+        deadline_set(core, &seat->deadline, DEADLINE_AWAKE,
+                     deadline_now(core, DEADLINE_AWAKE) + LOOK_AGAIN_MS);
+        return;
+    }
     room_seat_leave(core, seat, STR("the reservation ran out"));
 }
 
@@ -323,13 +330,13 @@ static void give_time(struct core *core, struct room *room, int64_t least_ms)
 /* A player may have joined while nobody could tell us: what waits to be said comes first. */
 void room_seats_run(struct core *core, struct room *room)
 {
-    give_time(core, room, QUEUED_MS);
+    give_time(core, room, HOST_QUEUED_MS);
 }
 
 /* Until its host has been heard, or is silent, nobody knows. */
 void room_seats_give_time(struct core *core, struct room *room)
 {
-    give_time(core, room, core->config.timeouts.host_ms + QUEUED_MS);
+    give_time(core, room, core->config.timeouts.host_ms + HOST_QUEUED_MS);
 }
 
 /* ── loading ───────────────────────────────────────────────────────────────────────────────── */
@@ -351,7 +358,7 @@ int room_seat_load_row(struct core *core, const struct row_room_seat *row)
 /* Until its host has been heard, or is silent, nobody knows whether the player has joined. */
 void room_seat_loaded(struct core *core, struct room_seat *seat)
 {
-    int64_t heard_ms = core->now.core_ms + core->config.timeouts.host_ms + QUEUED_MS;
+    int64_t heard_ms = core->now.core_ms + core->config.timeouts.host_ms + HOST_QUEUED_MS;
     int64_t at_ms = seat->row.deadline_core_ms;
     if (at_ms)
         deadline_set(core, &seat->deadline, DEADLINE_AWAKE, at_ms > heard_ms ? at_ms : heard_ms);

@@ -379,7 +379,7 @@ bool machine_is_away(const struct world *w, int64_t host)
         const struct machine *m = &w->machines[i];
         int64_t silent_ms = w->now_ms - m->beat_ms - (w->slept_ms - m->slept_at_beat_ms);
         if (m->host == host)
-            return silent_ms > w->config.timeouts.host_ms + DISK_MS;
+            return silent_ms > w->config.timeouts.host_ms / 2 + DISK_MS;
     }
     return false;
 }

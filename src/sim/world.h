@@ -401,7 +401,7 @@ void machine_fault(struct world *w);
 void machine_beat(struct world *w, const struct effect *effect);
 void machines_get_time(struct world *w);
 
-/* True when that host has been silent for so long that nothing on it may run out. */
+/* True when that host has been late for so long that nothing on it may run out. */
 bool machine_is_away(const struct world *w, int64_t host);
 struct process *process_find(struct world *w, int64_t server);
 struct process *process_some(struct world *w);

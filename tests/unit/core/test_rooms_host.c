@@ -74,6 +74,76 @@ static void a_reservation_stands_still_while_its_host_is_away(void **state)
     assert_int_equal(room->reserved, 0);
 }
 
+/* Its agent died at 20 s, the reservation ends at 30 s, and at 35 s the host counts as silent. */
+static struct room *room_of_a_late_host(struct fixture *f, struct fake_host *h,
+                                        char key[SEAT_KEY_SIZE])
+{
+    rooms_pass(f, HOST_BEAT_MS - f->now.core_ms % HOST_BEAT_MS);
+    struct room *room = open_room(f, "ann", key);
+    rooms_pass(f, 20 * 1000);
+    h->silent = true;
+    rooms_pass(f, 12 * 1000);
+    assert_false(host_is_away(room->host));
+    assert_true(seat_of(f, "ann")->row.deadline_core_ms < f->now.core_ms);
+    return room;
+}
+
+static void a_reservation_does_not_run_out_while_a_heartbeat_is_overdue(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_of_a_late_host(f, h, key);
+    h->silent = false;
+    host_says(f, h);
+    assert_int_equal(count_notes(f, NOTE_HOST_BACK), 0);
+    rooms_pass(f, 4750); /* what its agent has queued comes first */
+    say_joined(f, room, key, 2, 0);
+    rooms_pass(f, 60 * 1000);
+    assert_int_equal(room->taken, 1);
+}
+
+static void an_overdue_reservation_runs_out_soon_after_the_heartbeat(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_of_a_late_host(f, h, key);
+    h->silent = false;
+    host_says(f, h);
+    rooms_pass(f, 4750);
+    assert_int_equal(room->reserved, 1);
+    rooms_pass(f, 250);
+    assert_int_equal(room->reserved, 0);
+}
+
+static void an_overdue_reservation_stands_still_when_its_host_is_silent(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_of_a_late_host(f, h, key);
+    rooms_pass(f, 30 * 1000);
+    assert_true(host_is_away(room->host));
+    assert_true(seat_of(f, "ann")->row.left_ms > 0);
+    h->silent = false;
+    host_says(f, h);
+    rooms_pass(f, 4750);
+    say_joined(f, room, key, 2, 0);
+}
+
+/* However short: a heartbeat every five seconds is late each time, by that measure. */
+static void reservations_run_out_where_hosts_are_soon_silent(void **state)
+{
+    struct fixture *f = *state;
+    f->config.timeouts.host_ms = 6000;
+    rooms_reconfigure(f);
+    (void)host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", NULL);
+    rooms_pass(f, 36 * 1000);
+    assert_int_equal(room->reserved, 0);
+}
+
 static void a_standing_reservation_survives_a_restart(void **state)
 {
     struct fixture *f = *state;
@@ -317,6 +387,10 @@ int main(void)
         ROOMS_TEST(a_host_registers_and_is_known_by_its_name),
         ROOMS_TEST(nonsense_is_refused),
         ROOMS_TEST(a_reservation_stands_still_while_its_host_is_away),
+        ROOMS_TEST(a_reservation_does_not_run_out_while_a_heartbeat_is_overdue),
+        ROOMS_TEST(an_overdue_reservation_runs_out_soon_after_the_heartbeat),
+        ROOMS_TEST(an_overdue_reservation_stands_still_when_its_host_is_silent),
+        ROOMS_TEST(reservations_run_out_where_hosts_are_soon_silent),
         ROOMS_TEST(a_standing_reservation_survives_a_restart),
         ROOMS_TEST(a_reservation_survives_a_restart_until_its_host_was_heard),
         ROOMS_TEST(a_host_that_stays_away_loses_its_rooms_and_is_forgotten),
