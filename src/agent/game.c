@@ -103,6 +103,21 @@ static struct str last_bytes(const struct buf *b, size_t max)
     return (struct str){(const char *)b->data + from, b->len - from};
 }
 
+/* It ran, and neither we nor anything on this host kept it from being ready. */
+static bool ended_by_itself(const struct game *g)
+{
+    return g->process && process_state(g->process) == PROCESS_OVER && !g->why[0] &&
+           !process_why(g->process)[0] && g->end.exit_code >= 0;
+}
+
+static void put_exit(struct json_writer *w, const struct process_end *end)
+{
+    if (end->exit_signal)
+        json_key_int(w, "exit_signal", end->exit_signal);
+    else
+        json_key_int(w, "exit_code", end->exit_code);
+}
+
 static void tell_failed(struct game *g, const char *text, struct str tail)
 {
     struct buf members = {0};
@@ -112,6 +127,8 @@ static void tell_failed(struct game *g, const char *text, struct str tail)
     json_key_text(&w, "text", str_of(text));
     if (g->timed_out)
         json_key_bool(&w, "timed_out", true);
+    if (ended_by_itself(g))
+        put_exit(&w, &g->end);
     json_key_text(&w, "tail", tail);
     json_close_object(&w);
     (void)outbox_add(g->games->outbox, g->server, "failed", "", "",
@@ -126,10 +143,7 @@ static void tell_exited(struct game *g, struct str tail)
     struct buf members = {0};
     struct json_writer w = {.out = &members};
     json_open_object(&w);
-    if (g->end.exit_signal)
-        json_key_int(&w, "exit_signal", g->end.exit_signal);
-    else
-        json_key_int(&w, "exit_code", g->end.exit_code);
+    put_exit(&w, &g->end);
     json_key_int(&w, "peak_memory", g->end.peak_memory);
     json_key_int(&w, "run_ms", g->end.run_ms);
     if (g->why[0])

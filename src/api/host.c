@@ -139,8 +139,9 @@ const struct shape agent_event_shape = {
             OPTIONAL("text", SHAPE_TEXT, "failed: a sentence"),
             OPTIONAL("tail", SHAPE_TEXT, "failed, exited: its last lines"),
             OPTIONAL("timed_out", SHAPE_BOOL, "failed: it was ended because it took too long"),
-            OPTIONAL("exit_code", SHAPE_INT32, "exited; -1: nobody could tell"),
-            OPTIONAL("exit_signal", SHAPE_INT32, "exited"),
+            OPTIONAL("exit_code", SHAPE_INT32,
+                     "exited; -1: nobody could tell; failed: it exited by itself"),
+            OPTIONAL("exit_signal", SHAPE_INT32, "exited; failed: it was ended by its own signal"),
             OPTIONAL("peak_memory", SHAPE_INT64, "exited: bytes"),
             OPTIONAL("run_ms", SHAPE_INT64, "exited"),
             OPTIONAL("hung", SHAPE_BOOL, "exited: it was ended because it did not answer"),
@@ -645,6 +646,12 @@ static void open_item(struct item *item, const struct json *v)
 
 /* ── … what is said ─── */
 
+static void read_exit(struct reader *r, const struct json *v, struct agent_event *e)
+{
+    e->exit_code = (int32_t)read_int(r, v, "exit_code", -1, 255, false);
+    e->exit_signal = (int32_t)read_int(r, v, "exit_signal", 0, 255, false);
+}
+
 static void read_event(struct reader *r, struct call *c, const struct json *v, struct item *item,
                        struct agent_event *e)
 {
@@ -659,12 +666,13 @@ static void read_event(struct reader *r, struct call *c, const struct json *v, s
         break;
     case AGENT_FAILED:
         e->timed_out = read_bool(r, v, "timed_out");
+        e->ran = json_member(v, "exit_code") || json_member(v, "exit_signal");
+        read_exit(r, v, e);
         e->text = read_end(r, v, "text", SENTENCE_MAX);
         e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_EXITED:
-        e->exit_code = (int32_t)read_int(r, v, "exit_code", -1, 255, false);
-        e->exit_signal = (int32_t)read_int(r, v, "exit_signal", 0, 255, false);
+        read_exit(r, v, e);
         e->peak_memory = read_int(r, v, "peak_memory", 0, INT64_MAX, false);
         e->run_ms = read_int(r, v, "run_ms", 0, INT64_MAX, false);
         e->hung = read_bool(r, v, "hung");

@@ -56,6 +56,7 @@ static void failed(struct core *core, const struct agent_event *e, struct room *
     struct room_failure failure = {
         .timed_out = e->timed_out,
         .crashed = true,
+        .by_itself = e->ran && !e->timed_out && e->exit_code >= 0,
         .text = e->text.len > 0 ? e->text : str_of(err_sentence(ERR_SPAWN_FAILED)),
         .tail = e->tail,
     };
@@ -81,7 +82,12 @@ static void exited_early(struct core *core, const struct agent_event *e, struct 
     else
         (void)snprintf(text, sizeof(text), "the server exited with status %d before it was ready",
                        e->exit_code);
-    struct room_failure failure = {.crashed = true, .text = str_of(text), .tail = e->tail};
+    struct room_failure failure = {
+        .crashed = true,
+        .by_itself = e->exit_code >= 0,
+        .text = str_of(text),
+        .tail = e->tail,
+    };
     room_failed(core, room, &failure);
 }
 

@@ -209,6 +209,7 @@ struct agent_event {
     int32_t exit_signal; /* 0 = it exited by itself */
     int64_t peak_memory; /* bytes */
     int64_t run_ms;
+    bool ran;       /* FAILED: it ended by itself, as exit_code or exit_signal says */
     bool timed_out; /* FAILED: its agent ended it because it took too long */
     bool hung;      /* EXITED: … because it did not answer */
 };

@@ -55,7 +55,7 @@ void host_take_list(struct core *core, struct host *host, const struct host_beat
 /* A note about it: object is its id, chat its name. */
 struct effect *host_note(struct core *core, const struct host *host, enum note kind);
 
-/* A spawn did not succeed there: it is passed over for a while. */
+/* A spawn did not succeed there, and the server is not to blame: it is passed over for a while. */
 void host_failed(struct core *core, struct host *host);
 
 /* … and one that did. */

@@ -232,10 +232,10 @@ int room_set_settings(struct core *core, struct room *room, struct str settings,
 void room_failed(struct core *core, struct room *room, const struct room_failure *failure)
 {
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
-    struct host *host = room->host;
     enum end_reason reason = failure->timed_out ? END_SPAWN_TIMEOUT : END_SPAWN_FAILED;
     room_set_tail(room, failure->tail);
-    host_failed(core, host);
+    if (!failure->by_itself) /* else one player with bad settings could close it to every game */
+        host_failed(core, room->host);
     if (failure->crashed)
         version_crashed(core, room->version, room->row.deployment, failure->text);
     if (ticket && ticket->row.state == ROOM_TICKET_OPEN)

@@ -87,7 +87,8 @@ void room_end(struct core *core, struct room *room, enum end_reason reason);
 struct room_failure {
     bool timed_out;
     bool runs;       /* its server may be there: it must be ended */
-    bool crashed;    /* the fault is its own, not the host's */
+    bool crashed;    /* it counts against its version */
+    bool by_itself;  /* it ran and exited: that says nothing about its host */
     struct str text; /* a sentence */
     struct str tail; /* its last lines */
 };

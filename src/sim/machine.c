@@ -297,6 +297,7 @@ static void say_report(struct world *w, struct machine *m, struct process *p)
         .settings = STR(""),
         .text = report->verb == AGENT_FAILED ? STR("exit status 1") : STR(""),
         .tail = STR(""),
+        .ran = report->verb == AGENT_FAILED && p->server % 2 == 0,
         .ports = {(uint16_t)(30000 + p->server % 10000)},
         .n_ports = 1,
         .pid = (int32_t)p->server,
