@@ -164,6 +164,7 @@ def test_spawn_timeout(agent, control):
     agent.spawn(12, "--no-inited", spawn_timeout_ms=1500)
     failed = control.await_event(12, "failed")
     assert failed["text"] == "The server did not initialise in 1.5 s."
+    assert "exit_code" not in failed and "exit_signal" not in failed, "it did not end by itself"
     assert '"argv"' in failed["tail"]
     assert agent.show(12)["exit_signal"] == signal.SIGKILL
     assert control.of(12) == [failed]
@@ -174,6 +175,7 @@ def test_exit_before_inited(agent, control):
     failed = control.await_event(12, "failed")
     assert failed["text"] == "The server exited with status 3 before it was ready."
     assert failed["tail"].endswith("that was all\n")
+    assert failed["exit_code"] == 3, "no fault of the host"
     shown = agent.show(12)
     assert (shown["state"], shown["exit_code"], shown["exit_signal"]) == ("over", 3, None)
 

@@ -217,6 +217,8 @@ def test_what_keeps_a_server_from_coming_up_is_told(make_rooms):
         assert output in answer.error.get("output", ""), answer.error
         ticket = rooms.api.get(f"/v1/tickets/{answer.error['ticket']}")
         assert ticket["state"] == "failed"
+        if game in ("exits", "crashes"):
+            assert rooms.host_state() == "well", "one bad game closes no host"
     assert rooms.seats("ann") == []
     rooms.wait(lambda: not any(map(alive, rooms.agent.pids())), "end of all that did not come up")
     rooms.wait(lambda: rooms.host_state() == "well", "end of a back-off")
