@@ -34,6 +34,7 @@ struct agent_call {
     http_piece *each; /* NULL: the answer comes whole */
     void *user;       /* NULL: this call */
 
+    int64_t host;
     int64_t server; /* a command of core's: what it is about */
     bool spawn;
 };
@@ -52,6 +53,7 @@ struct held {
     struct agents *agents;
     struct link in_list;
     struct list login;
+    int64_t host;
     int64_t server;
     char url[URL_MAX];
     struct buf body; /* without the token and what closes it */
@@ -64,7 +66,7 @@ struct agents {
     struct metrics *metrics;
     struct http_client *client;
     struct http_client *watching; /* what goes on for long must not keep commands waiting */
-    struct buf token;             /* with a NUL */
+    struct buf token;             /* scratch */
     const struct launch *launches;
     size_t n_launches;
     struct list calls;
@@ -87,18 +89,23 @@ struct agents *agents_new(struct doors *doors, const struct access *access, stru
     list_init(&a->calls);
     list_init(&a->heard);
     list_init(&a->held);
-    access_issue(access, "muster", ACCESS_HOST, 0, 0, &a->token);
-    buf_append(&a->token, "", 1);
-    struct http_client_config config = {
-        .token = agents_token(a), .timeout_ms = CALL_MS, .per_host = CALLS_PER_AGENT};
+    struct http_client_config config = {.timeout_ms = CALL_MS, .per_host = CALLS_PER_AGENT};
     a->client = http_client_new(doors->loop, &config);
     config.per_host = WATCHERS_PER_AGENT;
     a->watching = http_client_new(doors->loop, &config);
     return a;
 }
 
-const char *agents_token(const struct agents *a)
+const char *agents_token(struct agents *a, int64_t host)
 {
+    char account[ACCESS_ACCOUNT_MAX + 1];
+    struct view_host view;
+    bool known = view_host(pipeline_core(a->doors->pipeline), host, &view);
+    snprintf(account, sizeof(account), "muster-host-%" PRId64, host);
+    buf_clear(&a->token);
+    access_issue(a->access, account, ACCESS_HOST, known ? view.registered_wall_ms : 0, 0,
+                 &a->token);
+    buf_append(&a->token, "", 1);
     return (const char *)a->token.data;
 }
 
@@ -191,13 +198,15 @@ static struct agent_call *begin(struct agents *a, const struct agent_call *draft
     int n = snprintf(target, sizeof(target), "%s%s", url, path);
     if (a->n_calls >= AGENTS_CALLS_MAX || n >= (int)sizeof(target))
         return NULL;
+    struct http_client *client = draft->each ? a->watching : a->client;
+    http_client_set_token(client, agents_token(a, draft->host));
     struct agent_call *call = xmalloc(sizeof(*call));
     *call = *draft;
     call->agents = a;
     call->began_us = clock_monotonic_us();
     call->in_list = (struct link){0};
-    call->http = call->each ? http_client_follow(a->watching, target, on_piece, on_done, call)
-                            : http_client_ask(a->client, method, target, body, NULL, on_done, call);
+    call->http = call->each ? http_client_follow(client, target, on_piece, on_done, call)
+                            : http_client_ask(client, method, target, body, NULL, on_done, call);
     if (!call->http) {
         free(call);
         return NULL;
@@ -209,8 +218,11 @@ static struct agent_call *begin(struct agents *a, const struct agent_call *draft
 
 struct agent_call *agents_ask(struct agents *a, const struct agent_request *request)
 {
-    struct agent_call draft = {
-        .what = request->what, .each = request->each, .done = request->done, .user = request->user};
+    struct agent_call draft = {.what = request->what,
+                               .host = request->host,
+                               .each = request->each,
+                               .done = request->done,
+                               .user = request->user};
     return begin(a, &draft, request->method, request->url, request->path, request->body);
 }
 
@@ -418,10 +430,11 @@ static void close_spawn(struct buf *body, struct str token)
     json_close_object(&w);
 }
 
-static void send_spawn(struct agents *a, int64_t server, const char *url, struct str body)
+static void send_spawn(struct agents *a, int64_t host, int64_t server, const char *url,
+                       struct str body)
 {
     struct agent_call draft = {
-        .what = "spawn", .done = on_command_done, .server = server, .spawn = true};
+        .what = "spawn", .done = on_command_done, .host = host, .server = server, .spawn = true};
     if (!begin(a, &draft, HTTP_POST, url, "/spawn", body))
         tell(a, server, true, ERR_IO, "too many requests to agents are under way");
 }
@@ -434,7 +447,8 @@ static void on_token(void *user, const struct login_answer *answer)
     struct agents *a = h->agents;
     if (answer->err == 0) {
         close_spawn(&h->body, answer->token);
-        send_spawn(a, h->server, h->url, (struct str){(const char *)h->body.data, h->body.len});
+        send_spawn(a, h->host, h->server, h->url,
+                   (struct str){(const char *)h->body.data, h->body.len});
     } else {
         tell(a, h->server, true, ERR_IO, answer->why);
     }
@@ -445,6 +459,7 @@ static struct held *hold(struct agents *a, const struct spawn *s)
 {
     struct held *h = xcalloc(1, sizeof(*h));
     h->agents = a;
+    h->host = s->host;
     h->server = s->server;
     (void)copy_url(h->url, s->url);
     list_init(&h->login);
@@ -505,7 +520,7 @@ static void spawn(struct agents *a, const struct spawn *s)
         make_token(a, l, s, &token);
     if (ready) {
         close_spawn(&a->body, (struct str){(const char *)token.data, token.len});
-        send_spawn(a, s->server, copy_url(url, s->url), scratch(a));
+        send_spawn(a, s->host, s->server, copy_url(url, s->url), scratch(a));
     }
     buf_done(&token);
 }
@@ -515,7 +530,8 @@ static void spawn(struct agents *a, const struct spawn *s)
 static void terminate(struct agents *a, const struct effect *e)
 {
     char url[URL_MAX], path[64];
-    struct agent_call draft = {.what = "terminate", .done = on_command_done, .server = e->object};
+    struct agent_call draft = {
+        .what = "terminate", .done = on_command_done, .host = e->host, .server = e->object};
     struct json_writer w = begin_body(a);
     drop_held(a, e->object);
     json_open_object(&w);
@@ -530,7 +546,8 @@ static void terminate(struct agents *a, const struct effect *e)
 static void kick(struct agents *a, const struct effect *e)
 {
     char url[URL_MAX], path[64];
-    struct agent_call draft = {.what = "kick", .done = on_kick_done, .server = e->object};
+    struct agent_call draft = {
+        .what = "kick", .done = on_kick_done, .host = e->host, .server = e->object};
     struct json_writer w = begin_body(a);
     json_open_object(&w);
     json_key_text(&w, "key", e->token);

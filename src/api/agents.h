@@ -29,10 +29,12 @@ void agents_free(struct agents *a);
 /* How servers are started from now on. Borrowed until the next call. */
 void agents_configure(struct agents *a, const struct launch *launches, size_t n);
 
-/* What we show to agents when we call them; agents are told in the answer to their heartbeat. It is
- * derived from the data folder's secret, so that an agent that was told before a restart still
- * knows it, and it opens nothing here: it has expired when it is made. */
-const char *agents_token(const struct agents *a);
+/* What we show to that host's agent when we call it; it is told in the answer to its heartbeat.
+ * Each host has its own, and another one when another account takes its name over, so that no agent
+ * can be commanded by somebody else's. It is derived from the data folder's secret, so that an
+ * agent that was told before a restart still knows it, and it opens nothing here: it has expired
+ * when it is made. Valid until the next call. */
+const char *agents_token(struct agents *a, int64_t host);
 
 /* Does what core wants done: pipeline_world's release. */
 void agents_release(struct agents *a, const struct effect *effects, size_t n);
@@ -44,7 +46,8 @@ void agents_before_flush(struct agents *a);
 struct agent_request {
     const char *what; /* for the metrics: a static text */
     enum http_method method;
-    const char *url;  /* of the agent */
+    int64_t host;
+    const char *url;  /* of its agent */
     const char *path; /* what comes after it */
     struct str body;
     http_piece *each; /* not NULL: the answer has no end, see http_client_follow */

@@ -443,6 +443,7 @@ static void read_beat(struct reader *r, struct call *c, const struct json *root,
     char shown[ARGUMENTS_SHOWN_MAX + 16];
     *ret = (struct host_beat){
         .name = read_text(r, root, "name", 1, 64),
+        .account = str_of(c->who.account),
         .address = read_text(r, root, "address", 1, 253),
         .url = read_text(r, root, "url", 1, 253),
         .slots = (int32_t)read_int(r, root, "slots", 0, HOST_SERVERS_MAX, false),
@@ -462,13 +463,22 @@ static void read_beat(struct reader *r, struct call *c, const struct json *root,
     read_deployments(r, root, &c->arguments.arena, ret);
 }
 
+static void refuse_beat(struct call *c, const struct effect *e)
+{
+    if (e->text.len > 0)
+        call_refuse(c, e->err, NULL, "%.*s", (int)e->text.len, e->text.at);
+    else
+        call_refuse(c, e->err, NULL, "%s.", err_sentence(e->err));
+}
+
 static void hear_beat(struct call *c, const struct effect *e)
 {
     if (e->err != 0) {
-        call_refuse(c, e->err, NULL, "%s.", err_sentence(e->err));
+        refuse_beat(c, e);
     } else {
-        struct beat_answer answer = {
-            .host = e->object, .token = agents_token(c->rest->agents), .interval_ms = INTERVAL_MS};
+        struct beat_answer answer = {.host = e->object,
+                                     .token = agents_token(c->rest->agents, e->object),
+                                     .interval_ms = INTERVAL_MS};
         answer.n_lacking = view_lacking(call_core(c), e->object, answer.lacking, FETCH_MAX);
         call_render(c, &host_beat_answer_shape, &answer);
     }
@@ -820,7 +830,10 @@ static void step_item(struct call *c, struct str host, const struct json *v, str
     struct event e = {
         .kind = EVENT_AGENT,
         .conn = number,
-        .agent = {.host = host, .server = item->server, .seq = item->seq},
+        .agent = {.host = host,
+                  .account = str_of(c->who.account),
+                  .server = item->server,
+                  .seq = item->seq},
     };
     if (item->err != 0)
         return;

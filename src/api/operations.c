@@ -690,8 +690,8 @@ const struct operation operations[] = {
         .path = "/v1/agent/heartbeat",
         .scope = ACCESS_HOST,
         .summary = "How a host is and what runs there.",
-        .about = "Sent by its agent every 5 s; the first one registers the host. "
-                 "docs/agent-protocol.md says more.",
+        .about = "Sent by its agent every 5 s; the first one registers the host, whose name then "
+                 "belongs to the access token's account. docs/agent-protocol.md says more.",
         .asks = &host_beat_shape,
         .body_max = HEARTBEAT_MAX,
         .answer = &host_beat_answer_shape,

@@ -161,6 +161,7 @@ void handle_logs(struct call *c)
     c->agent =
         agents_ask(c->rest->agents, &(struct agent_request){.what = "logs",
                                                             .method = HTTP_GET,
+                                                            .host = room.host,
                                                             .url = url,
                                                             .path = path,
                                                             .each = follow ? on_piece : NULL,
@@ -203,6 +204,7 @@ static void write_line(struct call *c)
     c->agent = agents_ask(c->rest->agents,
                           &(struct agent_request){.what = "stdin",
                                                   .method = HTTP_POST,
+                                                  .host = room.host,
                                                   .url = url,
                                                   .path = path,
                                                   .body = {(const char *)body.data, body.len},

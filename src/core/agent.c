@@ -206,9 +206,23 @@ static bool is_foreign(const struct core *core, const struct agent_event *e,
     return room && (!host || host->row.id != room->row.host);
 }
 
+/* The host that somebody of another account speaks for; NULL when it is his, or nobody's. */
+static const struct host *usurped(const struct core *core, const struct agent_event *e)
+{
+    const struct host *host = host_named(core, e->host);
+    return host && !host_is_of(host, e->account) ? host : NULL;
+}
+
 void agent_event(struct core *core, conn_id conn, const struct agent_event *e)
 {
     struct room *room = room_of_server(core, e->server);
+    const struct host *another = usurped(core, e);
+    if (another) {
+        struct str why = host_belongs_to_another(core, another);
+        (void)note_refused(core, conn, ERR_FORBIDDEN);
+        answer(core, conn, e, ERR_FORBIDDEN)->text = why;
+        return;
+    }
     if (is_foreign(core, e, room)) {
         (void)note_refused(core, conn, ERR_NOT_FOUND);
         (void)answer(core, conn, e, ERR_NOT_FOUND);
@@ -228,7 +242,7 @@ bool agent_event_changes_nothing(const struct core *core, const struct agent_eve
 {
     const struct room *room = room_of_server(core, e->server);
     const struct room_seat *seat = NULL;
-    if (!room || is_foreign(core, e, room))
+    if (!room || usurped(core, e) || is_foreign(core, e, room))
         return true;
     switch (e->verb) {
     case AGENT_CHECK_DEPLOYMENT:

@@ -38,8 +38,8 @@ enum effect_kind {
 
     /* To agents; conn is 0. Owed until EVENT_HOST_HEARD or a heartbeat says it is done. */
     EFFECT_SPAWN,     /* spawn */
-    EFFECT_TERMINATE, /* ip: the agent's URL, object: the server, text: why */
-    EFFECT_KICK_SEAT, /* ip: the agent's URL, object: the server, token: the key, text: why */
+    EFFECT_TERMINATE, /* host, ip: the agent's URL, object: the server, text: why */
+    EFFECT_KICK_SEAT, /* host, ip: the agent's URL, object: the server, token: the key, text: why */
 
     EFFECT_NOTE, /* note, and the ids it speaks of: one line for the log */
 
@@ -187,6 +187,7 @@ struct effect {
                            server that acknowledged was told; 0 = unknown */
     int64_t ticket;
     int64_t session;
+    int64_t host;
     int64_t wall_ms; /* NOTE_STOPPED and NOTE_SERVER_BACKOFF: for how long */
     struct str ip;
     struct str token;

@@ -167,6 +167,7 @@ struct host_server {
 
 struct host_beat {
     struct str name;    /* who it is: 1..64 bytes */
+    struct str account; /* whose access token it showed */
     struct str address; /* where players reach its servers */
     struct str url;     /* where we reach it */
     int8_t region;
@@ -195,7 +196,8 @@ enum agent_verb {
 /* One of a server's events. seq counts up per server: a repeat gets the same answer. */
 struct agent_event {
     enum agent_verb verb;
-    struct str host; /* who says so */
+    struct str host;    /* who says so */
+    struct str account; /* whose access token it showed */
     int64_t server;
     int64_t seq;
     struct str key;

@@ -3,6 +3,7 @@
 
 #include "core/state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +133,8 @@ static struct host *enter(struct core *core, const struct row_host *row)
 
 static int judge(const struct core *core, const struct host_beat *beat)
 {
-    if (beat->name.len == 0 || beat->name.len >= sizeof(((struct row_host *)0)->name))
+    if (beat->name.len == 0 || beat->name.len >= sizeof(((struct row_host *)0)->name) ||
+        beat->account.len >= sizeof(((struct row_host *)0)->account))
         return ERR_BAD_ARGUMENT;
     if (beat->address.len == 0 || beat->address.len >= sizeof(((struct row_host *)0)->address) ||
         beat->url.len == 0 || beat->url.len >= sizeof(((struct row_host *)0)->url))
@@ -143,16 +145,40 @@ static int judge(const struct core *core, const struct host_beat *beat)
     return region_configured(core, beat->region) ? 0 : ERR_INVALID_REGION;
 }
 
+bool host_is_of(const struct host *host, struct str account)
+{
+    return str_eq(str_of(host->row.account), account);
+}
+
+struct str host_belongs_to_another(struct core *core, const struct host *host)
+{
+    char text[sizeof(host->row.name) + 40];
+    (void)snprintf(text, sizeof(text), "Host %s belongs to another account.", host->row.name);
+    return text_keep(core, str_of(text));
+}
+
+/* Its operator disabled it and it is not heard any more: whoever comes next has the name. */
+static bool is_free(const struct host *host)
+{
+    return host->row.disabled && host_is_away(host);
+}
+
+static bool is_taken(const struct host *host, const struct host_beat *beat)
+{
+    return !host_is_of(host, beat->account) && !is_free(host);
+}
+
 static bool is_same(const struct row_host *row, const struct host_beat *beat)
 {
     return row->region == beat->region && row->slots == beat->slots &&
-           str_eq(str_of(row->address), beat->address) && str_eq(str_of(row->url), beat->url);
+           str_eq(str_of(row->address), beat->address) && str_eq(str_of(row->url), beat->url) &&
+           str_eq(str_of(row->account), beat->account);
 }
 
 bool host_beat_changes_nothing(const struct core *core, const struct host_beat *beat)
 {
     const struct host *host = host_named(core, beat->name);
-    return host && is_same(&host->row, beat);
+    return host && (is_taken(host, beat) || is_same(&host->row, beat));
 }
 
 static void take_row(struct row_host *row, const struct host_beat *beat)
@@ -202,13 +228,18 @@ static void heard(struct core *core, struct host *host, const struct host_beat *
     }
 }
 
+/* From now on it is that account's. */
+static void give(const struct core *core, struct row_host *row, struct str account)
+{
+    row->registered_wall_ms = core->now.wall_ms;
+    (void)str_copy(row->account, sizeof(row->account), account);
+}
+
 static struct host *registered(struct core *core, const struct host_beat *beat)
 {
-    struct row_host row = {
-        .id = object_new_id(core, ROW_host),
-        .registered_wall_ms = core->now.wall_ms,
-    };
+    struct row_host row = {.id = object_new_id(core, ROW_host)};
     (void)str_copy(row.name, sizeof(row.name), beat->name);
+    give(core, &row, beat->account);
     take_row(&row, beat);
     struct host *host = enter(core, &row);
     object_touch(core, &host->object);
@@ -216,12 +247,34 @@ static struct host *registered(struct core *core, const struct host_beat *beat)
     return host;
 }
 
+/* What ran there ran on somebody else's machine. */
+static void take_over(struct core *core, struct host *host, struct str account)
+{
+    LIST_EACH(&host->rooms, room, struct room, on_host)
+    {
+        room_lost(core, room);
+    }
+    host_succeeded(core, host);
+    give(core, &host->row, account);
+    (void)host_note(core, host, NOTE_HOST_REGISTERED);
+}
+
 static void changed(struct core *core, struct host *host, const struct host_beat *beat)
 {
     list_remove(&host->in_region);
+    if (!host_is_of(host, beat->account))
+        take_over(core, host, beat->account);
     take_row(&host->row, beat);
     list_append(&core->hosts_in[host->row.region], &host->in_region);
     object_touch(core, &host->object);
+}
+
+static void refuse_beat(struct core *core, conn_id conn, int err, struct str why)
+{
+    (void)note_refused(core, conn, err);
+    struct effect *answer = effect_add(core, EFFECT_HOST_BEAT, conn);
+    answer->err = err;
+    answer->text = why;
 }
 
 void host_beat(struct core *core, conn_id conn, const struct host_beat *beat)
@@ -231,8 +284,11 @@ void host_beat(struct core *core, conn_id conn, const struct host_beat *beat)
     if (!err && !host && (int32_t)core->rolls[ROW_host].n >= core->config.limits.hosts)
         err = ERR_TOO_MANY;
     if (err) {
-        (void)note_refused(core, conn, err);
-        effect_add(core, EFFECT_HOST_BEAT, conn)->err = err;
+        refuse_beat(core, conn, err, STR(""));
+        return;
+    }
+    if (host && is_taken(host, beat)) {
+        refuse_beat(core, conn, ERR_FORBIDDEN, host_belongs_to_another(core, host));
         return;
     }
     if (!host)

@@ -46,6 +46,12 @@ struct host *host_named(const struct core *core, struct str name);
 /* An agent's heartbeat, answered with EFFECT_HOST_BEAT. */
 void host_beat(struct core *core, conn_id conn, const struct host_beat *beat);
 
+/* True when that account registered it, or took it over. */
+bool host_is_of(const struct host *host, struct str account);
+
+/* The sentence for who speaks as a host that is not his; kept with the effects. */
+struct str host_belongs_to_another(struct core *core, const struct host *host);
+
 /* True when nothing of the heartbeat has to be stored to take it. */
 bool host_beat_changes_nothing(const struct core *core, const struct host_beat *beat);
 

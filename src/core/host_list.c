@@ -19,6 +19,12 @@ static void keep_ports(struct core *core, struct room *room, const struct host_s
     object_touch(core, &room->object);
 }
 
+/* A list is no proof: what one account's machine runs no other account can have. */
+static bool is_away_of_same(const struct host *had, const struct host *host)
+{
+    return had && host_is_away(had) && host_is_of(had, str_of(host->row.account));
+}
+
 /* Ours, if it is one of our rooms that is not over, there or on a host that nobody hears: a machine
  * may come back under another name. */
 static struct room *ours(struct core *core, struct host *host, const struct host_server *s)
@@ -26,7 +32,7 @@ static struct room *ours(struct core *core, struct host *host, const struct host
     struct room *room = room_of_server(core, s->server);
     if (!room || room->row.state == ROOM_ENDED)
         return NULL;
-    if (room->host != host && !host_is_away(room->host))
+    if (room->host != host && !is_away_of_same(room->host, host))
         return NULL;
     if (room->host != host)
         room_adopt(core, room, host);

@@ -31,6 +31,7 @@ void room_terminate(struct core *core, const struct host *host, int64_t server, 
 {
     struct str url = text_keep(core, str_of(host->row.url));
     struct effect *e = effect_add(core, EFFECT_TERMINATE, 0);
+    e->host = host->row.id;
     e->ip = url;
     e->object = server;
     e->text = why;

@@ -210,6 +210,7 @@ void room_seat_kick(struct core *core, struct room_seat *seat, struct str why)
         struct str text = text_keep(core, seat_key(core, seat->row.id, key));
         struct str url = text_keep(core, str_of(seat->room->host->row.url));
         struct effect *e = effect_add(core, EFFECT_KICK_SEAT, 0);
+        e->host = seat->room->host->row.id;
         e->ip = url;
         e->object = seat->room->row.server;
         e->token = text;

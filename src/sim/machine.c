@@ -245,6 +245,7 @@ static void say_beat(struct world *w, struct machine *m)
     name_machine(parcel, m);
     *beat = (struct host_beat){
         .name = str_of(parcel->text),
+        .account = STR("agents"),
         .address = STR("192.0.2.1"),
         .url = str_of(parcel->url),
         .region = m->region,
@@ -291,6 +292,7 @@ static void say_report(struct world *w, struct machine *m, struct process *p)
     parcel->event.agent = (struct agent_event){
         .verb = report->verb,
         .host = str_of(parcel->text),
+        .account = STR("agents"),
         .server = p->server,
         .seq = report->seq,
         .key = str_of(parcel->url),

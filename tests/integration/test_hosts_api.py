@@ -122,6 +122,64 @@ def test_agents_need_their_scope(world):
     agent.refused("GET", "/v1/hosts", 403, "forbidden")
 
 
+# --- whose a host is
+
+
+def test_a_host_belongs_to_the_account_that_registered_it(world, ann):
+    token = token_of(world, "racks", "game_host")
+    mallory = Api(world.muster, token_of(world, "mallory", "game_host"))
+    with FakeHost(world.muster, token=token) as host:
+        server = server_of(host, ann.create())
+        before = world.api.get(f"/v1/hosts/{host.beat()['host']}")
+        told = mallory.refused("POST", "/v1/agent/heartbeat", 403, "forbidden",
+                               data=beat(name="host-1"))
+        assert told == "Host host-1 belongs to another account."
+        after = world.api.get(f"/v1/hosts/{before['id']}")
+        assert (after["url"], after["address"]) == (host.url, "203.0.113.7")
+        event = {"server": server.id, "seq": 77, "event": "exited", "exit_code": 0}
+        (answer,) = mallory.post("/v1/agent/events", name="host-1", events=[event])["answers"]
+        assert (answer["error"]["code"], answer["error"]["status"]) == ("forbidden", 403)
+        assert world.api.get(f"/v1/sessions/{server.room}")["state"] == "open"
+        again = FakeHost(world.muster, token=token_of(world, "racks", "game_host", "game"))
+        again.url = host.url  # another token of the same account
+        assert again.beat(servers=[server.listed()])["host"] == before["id"]
+
+
+def test_an_operator_frees_a_name(make_world):
+    world = make_world(default_region="EU", fleets=fleets(), rates=NO_RATES, host_ms=300)
+    racks, other = (Api(world.muster, token_of(world, a, "game_host")) for a in ("racks", "other"))
+    first = racks.post("/v1/agent/heartbeat", **beat())
+    world.api.post(f"/v1/hosts/{first['host']}/disable")
+    world.wait(lambda: world.api.all("/v1/hosts")[0]["passed_over"] == "silent", "silent host")
+    second = other.post("/v1/agent/heartbeat", **beat(beat=1))
+    assert second["host"] == first["host"] and second["token"] != first["token"]
+    racks.refused("POST", "/v1/agent/heartbeat", 403, "forbidden", data=beat(beat=2))
+
+
+def test_each_agent_is_called_with_a_token_of_its_own(world, ann):
+    ben = Player(world, "ben")
+    with FakeHost(world.muster, "host-1", slots=1) as one, \
+            FakeHost(world.muster, "host-2", slots=1, first_port=50000) as two:
+        tokens = [host.beat()["token"] for host in (one, two)]
+        assert tokens[0] != tokens[1]
+        for player in (ann, ben):
+            placed = player.create()
+            host = one if any(s.room == placed["id"] for s in one.servers.values()) else two
+            server = server_of(host, placed)
+            server.joined(placed["key"])
+            host.logs[server.id] = ["a line"]
+            world.api.ask("GET", f"/v1/servers/{server.id}/logs")
+            host.following.put(None)
+            world.api.ask("GET", f"/v1/servers/{server.id}/logs", query={"follow": "true"})
+            world.api.post(f"/v1/servers/{server.id}/stdin", line="hello")
+            world.api.post(f"/v1/seats/{placed['slot']}/kick", reason="enough")
+            host.kicked.get(timeout=20)
+            world.api.post(f"/v1/servers/{server.id}/terminate")
+            host.terminated.get(timeout=20)
+        for host, token in zip((one, two), tokens):
+            assert host.authorized == [f"Bearer {token}"] * 6, host.name
+
+
 # --- spawning
 
 

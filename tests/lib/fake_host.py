@@ -79,8 +79,9 @@ class FakeHost:
     when it is entered the control plane knows the host."""
 
     def __init__(self, muster, name="host-1", region="EU", address="203.0.113.7", slots=4096,
-                 script=Server.inited, cpu=10.0, memory=20.0, first_port=40000):
+                 script=Server.inited, cpu=10.0, memory=20.0, first_port=40000, token=None):
         self.muster = muster
+        self.token = token  # what it shows; None: the operator's
         self.name, self.region, self.address, self.slots = name, region, address, slots
         self.cpu, self.memory = cpu, memory
         self.script = script
@@ -108,7 +109,7 @@ class FakeHost:
         try:
             connection.request("POST", path, json.dumps(body), {
                 "Content-Type": "application/json",
-                "Authorization": f"Bearer {admin_token(self.muster)}"})
+                "Authorization": f"Bearer {self.token or admin_token(self.muster)}"})
             answer = connection.getresponse()
             text = answer.read()
         finally:

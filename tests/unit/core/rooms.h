@@ -66,6 +66,8 @@ static inline int rooms_setup(void **state)
 
 /* ── hosts ─────────────────────────────────────────────────────────────────────────────────── */
 
+#define ROOMS_ACCOUNT "agents" /* of every host, unless a test says otherwise */
+
 static inline struct event beat_of(struct fake_host *h)
 {
     static char url[64];
@@ -73,6 +75,7 @@ static inline struct event beat_of(struct fake_host *h)
     struct event e = {.kind = EVENT_HOST_BEAT, .conn = 900};
     e.host_beat = (struct host_beat){
         .name = str_of(h->name),
+        .account = STR(ROOMS_ACCOUNT),
         .address = STR("203.0.113.7"),
         .url = str_of(url),
         .region = h->region,
@@ -233,6 +236,7 @@ static inline struct event says(const struct room *room, enum agent_verb verb, i
     e.agent = (struct agent_event){
         .verb = verb,
         .host = str_of(room->host ? room->host->row.name : "host-1"),
+        .account = STR(ROOMS_ACCOUNT),
         .server = room->row.server,
         .seq = seq,
     };

@@ -362,8 +362,10 @@ static void events_of_nobodys_server_are_answered(void **state)
     };
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         struct event e = {.kind = EVENT_AGENT, .conn = 901};
-        e.agent =
-            (struct agent_event){.verb = want[i].verb, .host = STR("host-1"), .server = 12345};
+        e.agent = (struct agent_event){.verb = want[i].verb,
+                                       .host = STR("host-1"),
+                                       .account = STR(ROOMS_ACCOUNT),
+                                       .server = 12345};
         step(f, &e);
         answered(f, EFFECT_AGENT, 901, want[i].err);
         assert_int_equal(count_effects(f, EFFECT_TERMINATE, 0), want[i].verb == AGENT_INITED);

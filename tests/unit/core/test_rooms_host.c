@@ -431,6 +431,119 @@ static void a_second_silence_after_a_lost_batch(void **state)
     answered(f, EFFECT_PLACED, create(f, "ben"), ERR_NO_HOST);
 }
 
+/* ── whose a name is ───────────────────────────────────────────────────────────────────────── */
+
+/* A heartbeat of that host with nothing on it, from another machine and another account. */
+static void usurp(struct fixture *f, const struct fake_host *h)
+{
+    struct fake_host copy = {.region = USE};
+    strcpy(copy.name, h->name);
+    struct event e = beat_of(&copy);
+    e.host_beat.account = STR("mallory");
+    e.host_beat.url = STR("http://192.0.2.66:9510");
+    step(f, &e);
+}
+
+static void a_name_belongs_to_the_account_that_registered_it(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", NULL);
+    struct row_host before = the_host(f, h)->row;
+    for (int i = 0; i < 3; i++) {
+        seal(f);
+        usurp(f, h);
+        const struct effect *refusal = answered(f, EFFECT_HOST_BEAT, 900, ERR_FORBIDDEN);
+        assert_true(str_eq(refusal->text, STR("Host host-1 belongs to another account.")));
+        seal(f);
+        assert_int_equal(f->batch.n_changes, 0);
+    }
+    assert_memory_equal(&the_host(f, h)->row, &before, sizeof(before));
+    assert_int_equal(room->row.state, ROOM_OPEN);
+    crash(f, 0); /* whose it is was stored */
+    usurp(f, h);
+    answered(f, EFFECT_HOST_BEAT, 900, ERR_FORBIDDEN);
+    host_says(f, h);
+    answered(f, EFFECT_HOST_BEAT, 900, 0);
+}
+
+static void nobody_else_speaks_for_a_host(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", NULL);
+    for (enum agent_verb verb = AGENT_INITED; verb < AGENT_VERBS; verb++) {
+        struct event e = says(room, verb, 2);
+        e.agent.account = STR("mallory");
+        step(f, &e);
+        const struct effect *refusal = answered(f, EFFECT_AGENT, 901, ERR_FORBIDDEN);
+        assert_true(str_eq(refusal->text, STR("Host host-1 belongs to another account.")));
+    }
+    assert_int_equal(room->row.state, ROOM_OPEN);
+    struct event e = says(room, AGENT_EXITED, 2);
+    step(f, &e);
+    answered(f, EFFECT_AGENT, 901, 0);
+}
+
+static void a_machine_of_another_account_cannot_list_a_room_away(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", NULL);
+    h->silent = true;
+    rooms_pass(f, 20 * 1000);
+    struct fake_host thief = *h;
+    strcpy(thief.name, "thief");
+    struct event e = beat_of(&thief);
+    e.host_beat.account = STR("mallory");
+    step(f, &e);
+    answered(f, EFFECT_HOST_BEAT, 900, 0);
+    assert_string_equal(room->host->row.name, "host-1");
+}
+
+static void disable(struct fixture *f, const struct fake_host *h)
+{
+    struct event e = {.kind = EVENT_OPERATE, .conn = 902};
+    e.operate = (struct operate){.verb = OPERATE_DISABLE_HOST, .target = the_host(f, h)->row.id};
+    step(f, &e);
+    answered(f, EFFECT_OPERATED, 902, 0);
+}
+
+static void a_name_is_free_when_its_host_is_disabled_and_silent(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    int64_t id = the_host(f, h)->row.id;
+    (void)open_room(f, "ann", NULL);
+    disable(f, h);
+    usurp(f, h); /* it is heard */
+    answered(f, EFFECT_HOST_BEAT, 900, ERR_FORBIDDEN);
+    h->silent = true;
+    rooms_pass(f, 20 * 1000);
+    struct view_host before, after;
+    assert_true(view_host(f->core, id, &before));
+    assert_int_equal(before.rooms, 1);
+    usurp(f, h);
+    assert_true(answered(f, EFFECT_HOST_BEAT, 900, 0)->object == id);
+    assert_true(view_host(f->core, id, &after));
+    assert_string_equal(after.url, "http://192.0.2.66:9510");
+    assert_true(after.disabled);
+    assert_int_equal(after.rooms, 0);
+    assert_true(after.registered_wall_ms > before.registered_wall_ms);
+    host_says(f, h); /* and now it is the other's */
+    answered(f, EFFECT_HOST_BEAT, 900, ERR_FORBIDDEN);
+}
+
+static void silence_alone_frees_no_name(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    h->silent = true;
+    rooms_pass(f, 20 * 1000);
+    usurp(f, h);
+    answered(f, EFFECT_HOST_BEAT, 900, ERR_FORBIDDEN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +568,11 @@ int main(void)
         ROOMS_TEST(our_own_sleep_makes_no_host_silent),
         ROOMS_TEST(while_nothing_can_be_stored_heartbeats_are_heard),
         ROOMS_TEST(a_second_silence_after_a_lost_batch),
+        ROOMS_TEST(a_name_belongs_to_the_account_that_registered_it),
+        ROOMS_TEST(nobody_else_speaks_for_a_host),
+        ROOMS_TEST(a_machine_of_another_account_cannot_list_a_room_away),
+        ROOMS_TEST(a_name_is_free_when_its_host_is_disabled_and_silent),
+        ROOMS_TEST(silence_alone_frees_no_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
