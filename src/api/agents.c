@@ -101,10 +101,11 @@ const char *agents_token(struct agents *a, int64_t host)
     char account[ACCESS_ACCOUNT_MAX + 1];
     struct view_host view;
     bool known = view_host(pipeline_core(a->doors->pipeline), host, &view);
-    snprintf(account, sizeof(account), "muster-host-%" PRId64, host);
+    /* Since when it is its account's, in full: a token's own times are whole seconds. */
+    snprintf(account, sizeof(account), "muster-host-%" PRId64 "-%" PRId64, host,
+             known ? view.registered_wall_ms : 0);
     buf_clear(&a->token);
-    access_issue(a->access, account, ACCESS_HOST, known ? view.registered_wall_ms : 0, 0,
-                 &a->token);
+    access_issue(a->access, account, ACCESS_HOST, 0, 0, &a->token);
     buf_append(&a->token, "", 1);
     return (const char *)a->token.data;
 }
