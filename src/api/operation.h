@@ -52,12 +52,12 @@ struct operation {
      * and what is not known in it is ignored. */
     const struct shape *asks;
 
+    size_t body_max;            /* of those who may call it; 0 = REST_BODY_MAX */
     const struct shape *answer; /* NULL: it is no JSON, but content_type */
     const char *content_type;
     void (*handle)(struct call *c);
     int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
     bool always;                      /* answered however much waits to be read */
-    size_t body_max;                  /* of those who may call it; 0 = REST_BODY_MAX */
     bool upload;  /* the body is an archive; every argument comes in path or query */
     bool is_list; /* {"items": [answer …], "next": cursor or null} */
 };

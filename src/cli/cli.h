@@ -11,6 +11,7 @@ enum command_group { GROUP_RUN, GROUP_LOOK, GROUP_CHANGE, GROUP_TOOLS, COMMAND_G
 struct command {
     const char *name; /* "drain"; two words for a verb of a family: "token enrol" */
     enum command_group group;
+    bool remote; /* it asks a Muster, but not by the arguments of one operation */
     int (*run)(int argc, char **argv); /* argv[0] is the verb; returns the exit code */
     const char *summary;               /* one line for `muster --help` */
 
@@ -21,7 +22,6 @@ struct command {
     const struct arg *options;
     const struct arg *shared; /* more of them; NULL = none */
     const char *operation;    /* of the HTTP API: its arguments are options too; NULL = none */
-    bool remote;              /* it asks a Muster, but not by the arguments of one operation */
     const char *example;      /* lines of commands, each with its newline, without the indent */
 };
 
