@@ -201,6 +201,33 @@ bool bench_clients_run(struct bench *b, const struct served *s, int clients,
     return ok;
 }
 
+void bench_next_constant(void *user, struct buf *out)
+{
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n";
+    (void)user;
+    buf_append(out, request, sizeof(request) - 1);
+}
+
+struct bench_row *bench_pair_tell(struct bench *b, const struct bench_pair *p, const char *goal,
+                                  const char *what, int clients)
+{
+    bench_figure(b, "constants_per_s", &p->constant.rate, 0);
+    bench_figure(b, "ratio", &p->ratio, 3);
+    bench_figure(b, "p50_us", &p->asked.p50, 1);
+    bench_figure(b, "p99_us", &p->asked.p99, 1);
+    bench_figure(b, "cpu_us_per_constant", &p->constant.cpu, 2);
+    bench_number(b, "connections", (double)clients, 0);
+    bench_number(b, "n", p->asked.n, 0);
+    struct bench_row *row = bench_row(b, goal, what, &p->asked.rate, "/s", 0);
+    row->wanted = "";
+    row->n = p->asked.n;
+    snprintf(row->yardstick, sizeof(row->yardstick),
+             "GET /healthz, a constant: %.0f /s; ratio %.2f", figure_median(&p->constant.rate),
+             figure_median(&p->ratio));
+    snprintf(row->cpu, sizeof(row->cpu), "%.1f µs", figure_median(&p->asked.cpu));
+    return row;
+}
+
 bool bench_read_token(struct bench *b, const char *data, char token[BENCH_TOKEN_MAX])
 {
     char path[BENCH_PATH_MAX + 16];

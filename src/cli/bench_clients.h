@@ -17,6 +17,19 @@ struct bench_found {
     double n;
 };
 
+/* The same for one kind of request beside a constant answer of the same server. */
+struct bench_pair {
+    struct bench_found asked, constant;
+    struct figure ratio; /* of the rates of each run */
+};
+
+/* Adds the fields all such benchmarks have, and a row whose yardstick is the constant. */
+struct bench_row *bench_pair_tell(struct bench *b, const struct bench_pair *p, const char *goal,
+                                  const char *what, int clients);
+
+/* Asks for the constant. */
+bench_next_request bench_next_constant;
+
 struct served;
 
 /* Asks Muster with so many clients for as long as one run takes, and adds what it found. Anything

@@ -35,68 +35,51 @@ static void put_text(void *user, struct buf *out)
     buf_append(out, request, strlen(request));
 }
 
-static char constant_request[] = "GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n";
-
 /* The two take turns, so that a slow moment of the machine meets both. */
 static bool measure(struct bench *b, const struct served *s, const char *token,
-                    struct bench_found *constant, struct bench_found *object, struct figure *ratio)
+                    struct bench_pair *ret)
 {
     char head[BENCH_TOKEN_MAX + 128];
+    int clients = (int)wish.connections;
+    snprintf(head, sizeof(head),
+             "GET /v1/servers/1 HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n",
+             token);
     for (int i = 0; i < bench_options.runs; i++) {
-        if (!bench_clients_run(b, s, (int)wish.connections, put_text, constant_request, constant))
+        if (!bench_clients_run(b, s, clients, bench_next_constant, NULL, &ret->constant) ||
+            !bench_clients_run(b, s, clients, put_text, head, &ret->asked))
             return false;
-        snprintf(head, sizeof(head),
-                 "GET /v1/servers/1 HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n",
-                 token);
-        if (!bench_clients_run(b, s, (int)wish.connections, put_text, head, object))
-            return false;
-        figure_add(ratio, object->rate.values[i] / constant->rate.values[i]);
+        figure_add(&ret->ratio, ret->asked.rate.values[i] / ret->constant.rate.values[i]);
     }
     return true;
 }
 
-static void tell(struct bench *b, const struct bench_found *constant,
-                 const struct bench_found *object, const struct figure *ratio)
+static void tell(struct bench *b, const struct bench_pair *p)
 {
-    bench_figure(b, "objects_per_s", &object->rate, 0);
-    bench_figure(b, "constants_per_s", &constant->rate, 0);
-    bench_figure(b, "ratio", ratio, 3);
-    bench_figure(b, "p50_us", &object->p50, 1);
-    bench_figure(b, "p99_us", &object->p99, 1);
-    bench_figure(b, "cpu_us_per_object", &object->cpu, 2);
-    bench_figure(b, "cpu_us_per_constant", &constant->cpu, 2);
-    bench_number(b, "connections", (double)wish.connections, 0);
-    bench_number(b, "n", object->n, 0);
-    struct bench_row *row =
-        bench_row(b, "", "GET /v1/servers/{id} over HTTP, 64 clients with one request each",
-                  &object->rate, "/s", 0);
-    row->wanted = "";
-    row->n = object->n;
-    snprintf(row->yardstick, sizeof(row->yardstick),
-             "GET /healthz, a constant: %.0f /s; ratio %.2f", figure_median(&constant->rate),
-             figure_median(ratio));
-    snprintf(row->cpu, sizeof(row->cpu), "%.1f µs", figure_median(&object->cpu));
+    bench_figure(b, "objects_per_s", &p->asked.rate, 0);
+    bench_figure(b, "cpu_us_per_object", &p->asked.cpu, 2);
+    (void)bench_pair_tell(b, p, "",
+                          "GET /v1/servers/{id} over HTTP, 64 clients with one request each",
+                          (int)wish.connections);
 }
 
 bool bench_http(struct bench *b)
 {
     char data[BENCH_PATH_MAX], token[BENCH_TOKEN_MAX];
-    static struct bench_found constant, object; /* large */
-    struct figure ratio = {0};
+    static struct bench_pair found; /* large */
     struct served s = {0};
     struct load *load = NULL;
-    constant = object = (struct bench_found){0};
+    found = (struct bench_pair){0};
     bench_path(b, "http", data);
     bool ok = served_start(&s, b, &(struct served_plan){.data = data});
     struct load_plan plan = {
         .pid = s.pid, .server = s.server, .manager = s.manager, .connections = 1, .servers = 1};
     ok = ok && load_open(&load, b, &plan) && bench_read_token(b, data, token) &&
-         measure(b, &s, token, &constant, &object, &ratio);
+         measure(b, &s, token, &found);
     load_close(load);
     served_end(&s, SIGKILL);
     bench_remove(b, "http");
     if (ok)
-        tell(b, &constant, &object, &ratio);
+        tell(b, &found);
     return ok;
 }
 

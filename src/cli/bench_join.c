@@ -194,73 +194,51 @@ static void next_join(void *user, struct buf *out)
     out->len = (size_t)n;
 }
 
-static void next_constant(void *user, struct buf *out)
+static bool measure(struct bench *b, struct host *h, struct bench_pair *ret)
 {
-    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n";
-    (void)user;
-    buf_append(out, request, sizeof(request) - 1);
-}
-
-static bool measure(struct bench *b, struct host *h, struct bench_found *constant,
-                    struct bench_found *join, struct figure *ratio)
-{
+    int clients = (int)wish.connections;
     for (int i = 0; i < bench_options.runs; i++) {
-        int clients = (int)wish.connections;
         if (!beat(h, b) ||
-            !bench_clients_run(b, h->served, clients, next_constant, NULL, constant) ||
-            !beat(h, b) || !bench_clients_run(b, h->served, clients, next_join, h, join))
+            !bench_clients_run(b, h->served, clients, bench_next_constant, NULL, &ret->constant) ||
+            !beat(h, b) || !bench_clients_run(b, h->served, clients, next_join, h, &ret->asked))
             return false;
-        figure_add(ratio, join->rate.values[i] / constant->rate.values[i]);
+        figure_add(&ret->ratio, ret->asked.rate.values[i] / ret->constant.rate.values[i]);
     }
     return true;
 }
 
-static void tell(struct bench *b, const struct bench_found *constant,
-                 const struct bench_found *join, const struct figure *ratio)
+static void tell(struct bench *b, const struct bench_pair *p)
 {
-    bench_figure(b, "joins_per_s", &join->rate, 0);
-    bench_figure(b, "constants_per_s", &constant->rate, 0);
-    bench_figure(b, "ratio", ratio, 3);
-    bench_figure(b, "p50_us", &join->p50, 1);
-    bench_figure(b, "p99_us", &join->p99, 1);
-    bench_figure(b, "cpu_us_per_join", &join->cpu, 2);
-    bench_figure(b, "cpu_us_per_constant", &constant->cpu, 2);
-    bench_number(b, "connections", (double)wish.connections, 0);
-    bench_number(b, "n", join->n, 0);
+    bench_figure(b, "joins_per_s", &p->asked.rate, 0);
+    bench_figure(b, "cpu_us_per_join", &p->asked.cpu, 2);
     struct bench_row *row =
-        bench_row(b, "P3", "POST /room/…/join over HTTP: a durable seat each, 64 clients",
-                  &join->rate, "/s", 0);
+        bench_pair_tell(b, p, "P3", "POST /room/…/join over HTTP: a durable seat each, 64 clients",
+                        (int)wish.connections);
     row->wanted = "≥ 0.5 × a constant";
-    row->reach = figure_median(ratio) / 0.5;
-    row->n = join->n;
-    snprintf(row->yardstick, sizeof(row->yardstick),
-             "GET /healthz, a constant: %.0f /s; ratio %.2f", figure_median(&constant->rate),
-             figure_median(ratio));
-    snprintf(row->cpu, sizeof(row->cpu), "%.1f µs", figure_median(&join->cpu));
+    row->reach = figure_median(&p->ratio) / 0.5;
 }
 
 bool bench_join(struct bench *b)
 {
     char data[BENCH_PATH_MAX];
-    static struct bench_found constant, join; /* large */
-    struct figure ratio = {0};
+    static struct bench_pair found; /* large */
     struct served s = {0};
     struct host h = {.served = &s, .listening = -1};
-    constant = join = (struct bench_found){0};
+    found = (struct bench_pair){0};
     bench_path(b, "join", data);
     bool ok = served_start(&s, b, &(struct served_plan){.data = data, .config = config}) &&
               bench_players_make(&h.players, b, data, PLAYERS) && listen_somewhere(&h, b) &&
               beat(&h, b);
     for (int i = 0; ok && i < ROOMS; i++)
         ok = open_room(&h, b, i);
-    ok = ok && measure(b, &h, &constant, &join, &ratio);
+    ok = ok && measure(b, &h, &found);
     served_end(&s, SIGKILL);
     if (h.listening >= 0)
         close(h.listening);
     bench_players_done(&h.players);
     bench_remove(b, "join");
     if (ok)
-        tell(b, &constant, &join, &ratio);
+        tell(b, &found);
     return ok;
 }
 

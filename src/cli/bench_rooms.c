@@ -55,18 +55,6 @@ const char *bench_player(const struct bench_players *p, int64_t i)
     return p->tokens[(size_t)i % p->n];
 }
 
-bool bench_arena(char ret[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
-    return snprintf(ret, PATH_MAX, "%s/arena", self) < PATH_MAX && access(ret, X_OK) == 0;
-}
-
 struct agent_start {
     const char *control;
     const char *token;

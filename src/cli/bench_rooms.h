@@ -3,7 +3,6 @@
 
 #include "cli/bench.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,9 +25,6 @@ void bench_players_done(struct bench_players *p);
 
 /* The token of the i-th, over and over. */
 const char *bench_player(const struct bench_players *p, int64_t i);
-
-/* The example game that was built with this program; false when it is not there. */
-bool bench_arena(char ret[PATH_MAX]);
 
 /* Starts `muster agent` for that Muster, in folder/agent; it ends its servers when it is ended. */
 bool bench_agent_start(struct bench *b, const struct served *s, const struct bench_players *p,

@@ -8,6 +8,7 @@
 #include "cli/bench_clients.h"
 #include "cli/bench_rooms.h"
 #include "cli/cli.h"
+#include "cli/demo_rooms.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -193,7 +194,7 @@ bool bench_spawn(struct bench *b)
     const char *missing = zeromq_load();
     if (missing)
         return bench_fail(b, "%s", missing);
-    if (!bench_arena(binary))
+    if (!demo_find_arena(binary))
         return bench_fail(b,
                           "the example game 'arena' belongs beside this program and is not there");
     snprintf(config, sizeof(config), config_format, binary);

@@ -13,8 +13,7 @@
 
 enum { TOKEN_S = 366 * 24 * 3600 };
 
-/* The arena that was built with this program. */
-static bool find_arena(char ret[PATH_MAX])
+bool demo_find_arena(char ret[PATH_MAX])
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -81,7 +80,7 @@ bool demo_rooms_configure(const char *data, char ret_path[DEMO_PATH_MAX], bool *
 {
     char arena[PATH_MAX];
     struct buf text = {0};
-    *ret_arena = find_arena(arena) && strlen(arena) < 256;
+    *ret_arena = demo_find_arena(arena) && strlen(arena) < 256;
     int n = snprintf(ret_path, DEMO_PATH_MAX, "%s/dev.yaml", data);
     put_config(&text, *ret_arena ? arena : NULL);
     (void)mkdir(data, 0700); /* there already, or fopen says what is wrong */
