@@ -35,6 +35,8 @@ struct world {
     char why[PROCESS_WHY_MAX];
 };
 
+static struct world *in_use; /* NULL = what the test started has ended */
+
 /* ── the world ─────────────────────────────────────────────────────────────────────────────── */
 
 static void on_nothing(void *user)
@@ -88,6 +90,7 @@ static void close_agent(struct world *w)
 
 static void prepare(struct world *w)
 {
+    in_use = w;
     /* Below those that the system gives, and not those of another run of this test. */
     uint16_t port = (uint16_t)(10000 + getpid() % 200 * 100);
     *w = (struct world){.limits = {.port_first = port, .port_last = (uint16_t)(port + 99)}};
@@ -135,17 +138,35 @@ static bool is_spare(pid_t pid)
     return n > 12 && memcmp(line, "muster-shim\0 ", 13) == 0;
 }
 
-/* Children of ours that nobody has reaped, or that still run. */
-static int count_children(void)
+/* Calls it for each child of ours that nobody has reaped, or that still runs. */
+static int each_child(int (*call)(pid_t pid))
 {
     int n = 0;
     DIR *folder = opendir("/proc");
     for (struct dirent *e; (e = readdir(folder));) {
         pid_t pid = atoi(e->d_name);
-        n += pid > 0 && parent_of(pid) == getpid() && !is_spare(pid);
+        if (pid > 0 && parent_of(pid) == getpid())
+            n += call(pid);
     }
     closedir(folder);
     return n;
+}
+
+static int is_no_spare(pid_t pid)
+{
+    return !is_spare(pid);
+}
+
+static int count_children(void)
+{
+    return each_child(is_no_spare);
+}
+
+static void remove_folder(const struct world *w)
+{
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf %s", w->folder);
+    assert_int_equal(system(command), 0);
 }
 
 /* Ends what runs, and nothing of it may be left: no process, no zombie. */
@@ -169,9 +190,28 @@ static void end(struct world *w)
     loop_done(&w->loop);
     while (waitpid(-1, NULL, 0) > 0) /* the spares go with us */
         continue;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf %s", w->folder);
-    assert_int_equal(system(command), 0);
+    remove_folder(w);
+    in_use = NULL;
+}
+
+static int kill_child(pid_t pid)
+{
+    return kill(pid, SIGKILL) == 0;
+}
+
+/* After a test that failed: what it started would outlive us, and keep those that come next waiting
+ * for its end. What its shims leave falls to us, in turn. */
+static int end_what_is_left(void **state)
+{
+    (void)state;
+    if (!in_use)
+        return 0;
+    do
+        each_child(kill_child);
+    while (waitpid(-1, NULL, 0) > 0);
+    remove_folder(in_use);
+    in_use = NULL;
+    return 0;
 }
 
 static const char *const no_env[] = {NULL};
@@ -832,30 +872,32 @@ static void places_are_counted(void **state)
     end(&w);
 }
 
+#define TEST(name_) cmocka_unit_test_teardown(name_, end_what_is_left)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(argv_environment_and_folder_are_exact),
-        cmocka_unit_test(own_uid_and_limits),
-        cmocka_unit_test(endpoint_is_for_one_uid),
-        cmocka_unit_test(what_is_missing_is_said),
-        cmocka_unit_test(what_cannot_be_started_is_said),
-        cmocka_unit_test(exit_code_and_signal),
-        cmocka_unit_test(who_ignores_sigterm_is_killed),
-        cmocka_unit_test(ended_before_it_began),
-        cmocka_unit_test(what_it_leaves_behind_is_ended),
-        cmocka_unit_test(flood_is_cut_and_blocks_nobody),
-        cmocka_unit_test(lines_reach_its_input),
-        cmocka_unit_test(ten_outlive_us_and_one_ended_meanwhile),
-        cmocka_unit_test(a_folder_has_one_agent),
-        cmocka_unit_test(a_killed_agent_is_replaced),
-        cmocka_unit_test(a_killed_shim_is_replaced),
-        cmocka_unit_test(a_replaced_shim_tells_the_end_too),
-        cmocka_unit_test(without_agent_and_shim_it_is_found_again),
-        cmocka_unit_test(a_foreign_pid_is_never_signalled),
-        cmocka_unit_test(a_port_is_given_again_only_when_forgotten),
-        cmocka_unit_test(ports_of_others_are_not_given),
-        cmocka_unit_test(places_are_counted),
+        TEST(argv_environment_and_folder_are_exact),
+        TEST(own_uid_and_limits),
+        TEST(endpoint_is_for_one_uid),
+        TEST(what_is_missing_is_said),
+        TEST(what_cannot_be_started_is_said),
+        TEST(exit_code_and_signal),
+        TEST(who_ignores_sigterm_is_killed),
+        TEST(ended_before_it_began),
+        TEST(what_it_leaves_behind_is_ended),
+        TEST(flood_is_cut_and_blocks_nobody),
+        TEST(lines_reach_its_input),
+        TEST(ten_outlive_us_and_one_ended_meanwhile),
+        TEST(a_folder_has_one_agent),
+        TEST(a_killed_agent_is_replaced),
+        TEST(a_killed_shim_is_replaced),
+        TEST(a_replaced_shim_tells_the_end_too),
+        TEST(without_agent_and_shim_it_is_found_again),
+        TEST(a_foreign_pid_is_never_signalled),
+        TEST(a_port_is_given_again_only_when_forgotten),
+        TEST(ports_of_others_are_not_given),
+        TEST(places_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
