@@ -127,8 +127,8 @@ void core_free(struct core *core)
     }
     map_done(&core->servers_by_endpoint);
     map_done(&core->chat_servers_by_name);
-    map_done(&core->sessions_here);
     map_done(&core->sessions_by_lobby);
+    map_done(&core->sessions_over);
     map_done(&core->seats_by_player);
     map_done(&core->tickets_by_key);
     sodium_memzero(core->secret, sizeof(core->secret));

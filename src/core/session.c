@@ -72,10 +72,39 @@ static void recount(struct core *core, struct session *session)
     recount_to(core, session, counters_of(session));
 }
 
+/* Which chain the session is in. Those that are not over are looked up several times each, and a
+ * lobby's are few and were touched a moment ago; those that are over are many and hardly asked for.
+ */
+static struct map *chain_of(struct core *core, const struct session *session, uint64_t *ret_key)
+{
+    int32_t lobby = session->row.lobby;
+    bool over = session->row.state == SESSION_ENDED;
+    *ret_key = over ? map_pair((int32_t)session->server->row.id, lobby) : (uint32_t)lobby;
+    return over ? &core->sessions_over : &core->sessions_by_lobby;
+}
+
+static void enter_chain(struct core *core, struct session *session)
+{
+    uint64_t key;
+    struct map *chain = chain_of(core, session, &key);
+    chain_add(chain, key, &session->in_chain);
+}
+
+static void leave_chain(struct core *core, struct session *session)
+{
+    uint64_t key;
+    struct map *chain = chain_of(core, session, &key);
+    chain_remove(chain, key, &session->in_chain);
+}
+
 static void move(struct core *core, struct session *session, enum session_state state)
 {
     assert(allowed_moves[session->row.state] & 1 << state);
+    if (state == SESSION_ENDED)
+        leave_chain(core, session);
     session->row.state = (int8_t)state;
+    if (state == SESSION_ENDED)
+        enter_chain(core, session);
     object_touch(core, &session->object);
 }
 
@@ -103,8 +132,7 @@ static struct session *link_in(struct core *core, const struct row_session *row,
     list_init(&session->seats);
     list_append(&server->sessions, &session->on_server);
     object_enter(core, &session->object);
-    chain_add(&core->sessions_here, map_pair((int32_t)server->row.id, row->lobby), &session->here);
-    chain_add(&core->sessions_by_lobby, (uint64_t)row->lobby, &session->by_lobby);
+    enter_chain(core, session);
     if (row->events_owed)
         list_append(&chat->owed, &session->in_owed);
     return session;
@@ -398,7 +426,6 @@ void session_end(struct core *core, struct session *session, enum end_reason rea
 
 void session_unlink(struct core *core, struct session *session)
 {
-    struct server *server = session->server;
     while (!list_empty(&session->seats))
         seat_unlink(core, container_of(list_first(&session->seats), struct seat, in_session));
     recount_to(core, session, 0);
@@ -407,9 +434,7 @@ void session_unlink(struct core *core, struct session *session)
     list_remove(&session->on_server);
     list_remove(&session->in_owed);
     list_remove(&session->in_sent);
-    chain_remove(&core->sessions_here, map_pair((int32_t)server->row.id, session->row.lobby),
-                 &session->here);
-    chain_remove(&core->sessions_by_lobby, (uint64_t)session->row.lobby, &session->by_lobby);
+    leave_chain(core, session);
 }
 
 void session_delete(struct core *core, struct session *session)
@@ -447,16 +472,23 @@ struct session *session_find(const struct core *core, int64_t id)
     return object_find(core, ROW_session, id);
 }
 
-struct session *session_here(const struct core *core, const struct server *server, int32_t lobby)
+/* The next session of a lobby's chain that is on the server: start with NULL. */
+static struct session *next_here(const struct core *core, const struct server *server,
+                                 int32_t lobby, const struct session *after)
 {
     struct chain_link *n =
-        chain_first(&core->sessions_here, map_pair((int32_t)server->row.id, lobby));
+        after ? after->in_chain.next : chain_first(&core->sessions_by_lobby, (uint32_t)lobby);
     for (; n; n = n->next) {
-        struct session *session = container_of(n, struct session, here);
-        if (session->row.state != SESSION_ENDED)
+        struct session *session = container_of(n, struct session, in_chain);
+        if (session->server == server)
             return session;
     }
     return NULL;
+}
+
+struct session *session_here(const struct core *core, const struct server *server, int32_t lobby)
+{
+    return next_here(core, server, lobby, NULL);
 }
 
 /* A cancelled match of the same owner does not, when its server had acknowledged it (so no other
@@ -464,13 +496,11 @@ struct session *session_here(const struct core *core, const struct server *serve
 bool session_blocks(const struct core *core, const struct server *server, int32_t lobby,
                     const struct chat_server *owner)
 {
-    struct chain_link *n =
-        chain_first(&core->sessions_here, map_pair((int32_t)server->row.id, lobby));
-    for (; n; n = n->next) {
-        const struct session *session = container_of(n, struct session, here);
+    const struct session *session = NULL;
+    while ((session = next_here(core, server, lobby, session))) {
         bool letting_go = session->row.state == SESSION_CANCELLING && session->chat == owner &&
                           session->unanswered == 0 && session->told == server->conn;
-        if (session->row.state != SESSION_ENDED && !letting_go)
+        if (!letting_go)
             return true;
     }
     return false;
@@ -480,13 +510,8 @@ struct session *session_ended_here(const struct core *core, const struct server 
                                    int32_t lobby)
 {
     struct chain_link *n =
-        chain_first(&core->sessions_here, map_pair((int32_t)server->row.id, lobby));
-    for (; n; n = n->next) {
-        struct session *session = container_of(n, struct session, here);
-        if (session->row.state == SESSION_ENDED)
-            return session;
-    }
-    return NULL;
+        chain_first(&core->sessions_over, map_pair((int32_t)server->row.id, lobby));
+    return n ? container_of(n, struct session, in_chain) : NULL;
 }
 
 static void late_ack(struct core *core, struct server *server, struct session *session,
@@ -551,13 +576,10 @@ static struct session *cancelling_here(const struct core *core, const struct ser
                                        int32_t lobby)
 {
     struct session *oldest = NULL;
-    struct chain_link *n =
-        chain_first(&core->sessions_here, map_pair((int32_t)server->row.id, lobby));
-    for (; n; n = n->next) {
-        struct session *session = container_of(n, struct session, here);
+    struct session *session = NULL;
+    while ((session = next_here(core, server, lobby, session)))
         if (session->row.state == SESSION_CANCELLING && session->told == server->conn)
             oldest = session;
-    }
     return oldest;
 }
 
@@ -576,11 +598,9 @@ void session_cancel_ack(struct core *core, struct server *server, int32_t lobby)
 static int ready_elsewhere(const struct core *core, const struct chat_sv_ready_for_match *ready)
 {
     int err = ERR_MATCH_NOT_FOUND;
-    struct chain_link *n = chain_first(&core->sessions_by_lobby, (uint64_t)ready->lobby);
+    struct chain_link *n = chain_first(&core->sessions_by_lobby, (uint32_t)ready->lobby);
     for (; n; n = n->next) {
-        const struct session *session = container_of(n, struct session, by_lobby);
-        if (session->row.state == SESSION_ENDED)
-            continue;
+        const struct session *session = container_of(n, struct session, in_chain);
         if (token_matches(core, &session->row, ready->match_token))
             return ERR_NOT_ALLOCATED;
         err = ERR_INVALID_MATCH_TOKEN;

@@ -55,8 +55,7 @@ struct session {
     struct link on_server;
     struct link in_owed;
     struct link in_sent;
-    struct chain_link here; /* by (server, lobby) */
-    struct chain_link by_lobby;
+    struct chain_link in_chain; /* by lobby, or, when it is over, by (server, lobby) */
 };
 
 struct session *session_new(struct core *core, struct ticket *ticket, struct server *server);

@@ -77,8 +77,8 @@ struct core {
     struct map servers_by_endpoint;
     struct map chat_servers;
     struct map chat_servers_by_name;
-    struct map sessions_here;
-    struct map sessions_by_lobby;
+    struct map sessions_by_lobby; /* lobby → those that are not over */
+    struct map sessions_over;     /* (server, lobby) → those that are */
     struct map seats;
     struct map seats_by_player; /* (fleet, account) → seat that is TAKEN */
     struct map tickets_by_key;  /* (chat server, lobby) → its newest ticket */

@@ -79,12 +79,21 @@ static uint64_t key_with_home(uint64_t *from, size_t home)
     return (*from)++;
 }
 
+/* Ids that follow each other are near each other, so that looking up one brings the next along. */
+static void neighbours_share_a_line(void **state)
+{
+    (void)state;
+    for (uint64_t key = 4096; key < 4096 + 256; key += 4)
+        for (uint64_t i = 1; i < 4; i++)
+            assert_int_equal(home_of(key + i), home_of(key) + i);
+}
+
 /* A run of keys in one neighbourhood, wrapping around the end of the table; each is removed once
  * as the first, and all others must still be found. */
 static void removal_shifts_a_colliding_run_back(void **state)
 {
     (void)state;
-    const size_t homes[] = {14, 14, 15, 14, 15, 0, 14, 1, 0, 5};
+    const size_t homes[] = {14, 14, 15, 14, 0, 15, 1, 5};
     enum { RUN = sizeof(homes) / sizeof(homes[0]) };
     uint64_t from = 1;
     uint64_t keys[RUN];
@@ -116,10 +125,10 @@ static void coming_and_going_does_not_grow_the_table(void **state)
     struct map m = {0};
     for (uint64_t i = 0; i < 100000; i++) {
         map_put(&m, i, &things[0]);
-        if (i >= 8)
-            assert_non_null(map_remove(&m, i - 8));
+        if (i >= 7)
+            assert_non_null(map_remove(&m, i - 7));
     }
-    assert_int_equal(m.len, 8);
+    assert_int_equal(m.len, 7);
     assert_int_equal(m.cap, 16);
     map_done(&m);
 }
@@ -230,6 +239,7 @@ int main(void)
         cmocka_unit_test(put_returns_what_was_there),
         cmocka_unit_test(extreme_keys_are_ordinary),
         cmocka_unit_test(pairs_do_not_run_into_each_other),
+        cmocka_unit_test(neighbours_share_a_line),
         cmocka_unit_test(removal_shifts_a_colliding_run_back),
         cmocka_unit_test(coming_and_going_does_not_grow_the_table),
         cmocka_unit_test(random_operations_agree_with_a_naive_model),
