@@ -17,11 +17,17 @@ static void open_newest(struct output *o)
     o->size = o->fd >= 0 && fstat(o->fd, &st) == 0 ? st.st_size : 0;
 }
 
+/* All but one file, so that something of what was printed before a flood outlasts it. */
+static int64_t burst(const struct output *o)
+{
+    return o->file_bytes * (o->files > 1 ? o->files - 1 : 1);
+}
+
 void output_init(struct output *o, int64_t file_bytes, int files, int64_t now_ms)
 {
     *o = (struct output){.fd = -1, .files = files > 0 ? files : 1, .budget_ms = now_ms};
     o->file_bytes = file_bytes > FILE_BYTES_MIN ? file_bytes : FILE_BYTES_MIN;
-    o->budget = o->file_bytes;
+    o->budget = burst(o);
     o->again_ms = INT64_MAX;
 }
 
@@ -75,11 +81,20 @@ static size_t write_some(struct output *o, const char *data, size_t n, int64_t n
 
 static void tell_gap(struct output *o, int64_t now_ms)
 {
-    char line[80];
-    int n = snprintf(line, sizeof(line), "%s[muster: %" PRIu64 " bytes of output dropped]\n",
-                     o->mid_line ? "\n" : "", o->gap);
+    char line[120];
+    int n = snprintf(line, sizeof(line),
+                     "%s[muster: %" PRIu64 " lines, %" PRIu64 " bytes of output dropped]\n",
+                     o->mid_line ? "\n" : "", o->gap_lines, o->gap);
     if (write_some(o, line, (size_t)n, now_ms) == (size_t)n)
-        o->gap = 0;
+        o->gap = o->gap_lines = 0;
+}
+
+static uint64_t count_lines(const char *data, size_t n)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += data[i] == '\n';
+    return lines;
 }
 
 static void remember(struct output *o, const char *data, size_t n)
@@ -100,7 +115,7 @@ static void fill_budget(struct output *o, int64_t now_ms)
     int64_t more = o->file_bytes / 8 * (now_ms - o->budget_ms) / 1000;
     if (more <= 0)
         return;
-    o->budget = o->budget + more < o->file_bytes ? o->budget + more : o->file_bytes;
+    o->budget = o->budget + more < burst(o) ? o->budget + more : burst(o);
     o->budget_ms = now_ms;
 }
 
@@ -117,6 +132,7 @@ void output_put(struct output *o, const char *data, size_t n, int64_t now_ms)
     size_t done = may > 0 ? write_some(o, data, may, now_ms) : 0;
     o->budget -= (int64_t)done;
     o->gap += n - done;
+    o->gap_lines += count_lines(data + done, n - done);
     o->dropped += n - done;
 }
 
@@ -127,9 +143,11 @@ void output_end(struct output *o, int64_t now_ms)
     if (o->again_ms != INT64_MAX)
         o->again_ms = 0;
     size_t last = o->gap < o->tail_len ? (size_t)o->gap : o->tail_len;
+    const char *end = o->tail + o->tail_len - last;
     o->gap -= last;
+    o->gap_lines -= count_lines(end, last);
     if (o->gap > 0)
         tell_gap(o, now_ms);
-    if (write_some(o, o->tail + o->tail_len - last, last, now_ms) == last)
+    if (write_some(o, end, last, now_ms) == last)
         o->dropped -= last;
 }

@@ -1,7 +1,7 @@
 /* What the game server prints, in files that rotate: a few of a fixed size, never more. Whoever
- * prints faster than an eighth of a file each second, for longer than one file lasts, is cut: the
- * rest is counted and dropped, so that neither the game server nor the disk waits for anybody. A
- * disk that is full drops as well. Owned by the shim, which embeds it; names are relative to its
+ * prints faster than an eighth of a file each second, for longer than all files but one last, is
+ * cut: the rest is counted and dropped, so that neither the game server nor the disk waits for
+ * anybody. A disk that is full drops as well. A line in the log says how much is missing there. Owned by the shim, which embeds it; names are relative to its
  * working folder. */
 #pragma once
 
@@ -20,6 +20,7 @@ struct output {
     int64_t budget_ms; /* when it was last filled up */
     int64_t again_ms;  /* after an error: not before */
     uint64_t gap;      /* dropped since something was last written */
+    uint64_t gap_lines;
     uint64_t dropped;
     bool mid_line;
     bool failed; /* the last write did not succeed */

@@ -98,13 +98,36 @@ static void a_flood_is_counted_and_goes_on_later(void **state)
     output_open(&o);
     for (int i = 0; i < 1000; i++)
         put_line(&o, i, 0);
-    assert_int_equal(o.dropped, 1000 * LINE - FILE_BYTES);
+    const int kept = (FILES - 1) * FILE_BYTES;
+    assert_int_equal(o.dropped, 1000 * LINE - kept);
     assert_int_equal(o.gap, o.dropped);
     put_line(&o, 1000, 500); /* half a second is not enough */
-    assert_int_equal(o.dropped, 1001 * LINE - FILE_BYTES);
+    assert_int_equal(o.dropped, 1001 * LINE - kept);
     put_line(&o, 1001, 1500);
-    assert_int_equal(o.dropped, 1001 * LINE - FILE_BYTES);
-    assert_true(file_has("log", "bytes of output dropped]\nline 1001 "));
+    assert_int_equal(o.dropped, 1001 * LINE - kept);
+    char text[100];
+    snprintf(text, sizeof(text), "[muster: %d lines, %d bytes of output dropped]\nline 1001 ",
+             1001 - kept / LINE, 1001 * LINE - kept);
+    assert_true(file_has("log", text));
+    close(o.fd);
+}
+
+/* It may fill all files but one, so that the line before it is still there. */
+static void a_flood_leaves_a_file_of_what_was_before(void **state)
+{
+    (void)state;
+    struct output o;
+    output_init(&o, FILE_BYTES, FILES, 0);
+    output_open(&o);
+    put_line(&o, 0, 0);
+    for (int i = 1; i < 1000; i++)
+        put_line(&o, i, 0);
+    assert_true(size_of("log") + size_of("log.1") + size_of("log.2") >= 2 * FILE_BYTES);
+    assert_true(file_has("log.2", "line 0 "));
+    for (int i = 1000; i < 2000; i++)
+        put_line(&o, i, 10 * 1000);
+    assert_true(size_of("log") + size_of("log.1") + size_of("log.2") <= FILES * FILE_BYTES);
+    assert_int_equal(size_of("log.3"), -1);
     close(o.fd);
 }
 
@@ -118,7 +141,12 @@ static void after_a_flood_the_last_output_is_there(void **state)
         put_line(&o, i, 0);
     output_put(&o, "goodbye\n", 8, 0);
     output_end(&o, 0);
-    assert_true(file_has("log", "dropped]\n"));
+    char text[100];
+    uint64_t restored = o.tail_len;
+    snprintf(text, sizeof(text), " %d bytes of output dropped]\n",
+             (int)(1000 * LINE + 8 - (FILES - 1) * FILE_BYTES - (int)restored));
+    assert_true(file_has("log", text));
+    assert_int_equal(o.dropped, 1000 * LINE + 8 - (FILES - 1) * FILE_BYTES - restored);
     assert_true(file_has("log", "line 999 "));
     assert_true(file_has("log", "goodbye\n"));
     assert_false(o.failed);
@@ -148,7 +176,7 @@ static void a_full_disk_drops_and_recovers(void **state)
     assert_int_equal(o.dropped, 3 * LINE);
     put_line(&o, 13, 1500);
     assert_int_equal(o.dropped, 3 * LINE);
-    assert_true(file_has("log", "[muster: 3000 bytes of output dropped]\nline 13 "));
+    assert_true(file_has("log", "[muster: 3 lines, 3000 bytes of output dropped]\nline 13 "));
     assert_false(o.failed);
     close(o.fd);
 }
@@ -180,6 +208,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_rotate_and_the_oldest_goes, begin, end),
         cmocka_unit_test_setup_teardown(one_file_starts_over, begin, end),
         cmocka_unit_test_setup_teardown(a_flood_is_counted_and_goes_on_later, begin, end),
+        cmocka_unit_test_setup_teardown(a_flood_leaves_a_file_of_what_was_before, begin, end),
         cmocka_unit_test_setup_teardown(after_a_flood_the_last_output_is_there, begin, end),
         cmocka_unit_test_setup_teardown(a_full_disk_drops_and_recovers, begin, end),
         cmocka_unit_test_setup_teardown(the_tail_is_the_last_of_all, begin, end),
