@@ -1,8 +1,8 @@
 /* What the game server prints, in files that rotate: a few of a fixed size, never more. Whoever
  * prints faster than an eighth of a file each second, for longer than all files but one last, is
  * cut: the rest is counted and dropped, so that neither the game server nor the disk waits for
- * anybody. A disk that is full drops as well. A line in the log says how much is missing there. Owned by the shim, which embeds it; names are relative to its
- * working folder. */
+ * anybody. A disk that is full drops as well. A line in the log says how much is missing there.
+ * Owned by the shim, which embeds it; names are relative to its working folder. */
 #pragma once
 
 #include "shim/shim.h"
