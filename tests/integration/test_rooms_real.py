@@ -605,16 +605,16 @@ MIB = 1 << 20
 
 
 def test_a_flood_of_output_stays_within_its_limit(make_rooms):
-    """200 MiB: the log has its cap, and neither heartbeats nor other rooms are held up."""
+    """1 GiB: the log has its cap, and neither heartbeats nor other rooms are held up."""
     rooms = make_rooms(others={"loud": {"binary": str(PROBE)}}, world={"host_ms": 1500},
                        agent={"log-mib": 1, "log-files": 2})
     loud, quiet = rooms.create("ann", game="loud"), rooms.create("bob")
     with rooms.agent.follow(loud["server"], lines=0) as log:
-        rooms.agent.say(loud["server"], "flood 200")
+        rooms.agent.say(loud["server"], "flood 1024")
         log.until(lambda line: line.startswith("xxxx"))
         assert rooms.joined(quiet)["account"] == "bob"
         assert rooms.code(quiet, "update_settings", settings={"during": "flood"}) == 0
-    rooms.wait(lambda: rooms.room(loud)["settings"] == {"flooded": 200}, "end of the flood")
+    rooms.wait(lambda: rooms.room(loud)["settings"] == {"flooded": 1024}, "end of the flood")
     assert rooms.host_state() == "well"
     assert not rooms.world.muster.log_lines("host silent")
     home = rooms.agent.data / "servers" / str(loud["server"])

@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "sdk" / "python"))
 from muster_room import Room  # noqa: E402
 
 MIB = 1 << 20
-LINE = b"x" * 1023 + b"\n"
+BLOCK = (b"x" * 1023 + b"\n") * 64
 
 
 def say(**what):
@@ -45,8 +45,8 @@ def obey(room, line):
         sys.exit(int(rest))
     elif verb == "flood":
         for _ in range(int(rest)):
-            for _ in range(MIB // (64 * len(LINE))):
-                os.write(1, LINE * 64)
+            for _ in range(MIB // len(BLOCK)):
+                os.write(1, BLOCK)
         room.update_settings({"flooded": int(rest)})  # what it prints now may be dropped
     elif verb == "write":
         try:
