@@ -112,8 +112,11 @@ static void name_banned(struct call *c)
         const struct place_player *player = &a->players[i];
         if (view_banned(call_core(c), player->account, player->address) == 0)
             continue;
-        a->refused[a->n_refused++] = (struct play_refused){
-            .index = (int32_t)i, .account = player->account.at, .why = "banned"};
+        bool himself = view_banned(call_core(c), player->account, STR("")) != 0;
+        a->refused[a->n_refused++] =
+            (struct play_refused){.index = (int32_t)i,
+                                  .account = player->account.at,
+                                  .why = himself ? "banned" : "his address is banned"};
     }
 }
 

@@ -114,12 +114,21 @@ static int judge_joined(const struct core *core, const struct agent_event *e,
     return ban_of(core, str_of(seat->row.account), str_of(seat->row.address)) ? ERR_BANNED : 0;
 }
 
+/* He, or the address he came from. */
+static struct str why_banned(struct core *core, const struct room_seat *seat)
+{
+    struct placed unused;
+    struct str account = str_of(seat->row.account);
+    return ban_refuse(core, ban_of(core, account, str_of(seat->row.address)), account, &unused);
+}
+
 static void joined(struct core *core, conn_id conn, const struct agent_event *e)
 {
     struct room_seat *seat = seat_of_key(core, e->server, e->key);
     int err = judge_joined(core, e, seat);
     if (err) {
-        (void)answer(core, conn, e, err);
+        struct str why = err == ERR_BANNED ? why_banned(core, seat) : (struct str){0};
+        answer(core, conn, e, err)->text = why;
         return;
     }
     if (seat->row.state == ROOM_SEAT_RESERVED)

@@ -126,6 +126,7 @@ struct ban *ban_check(struct core *core, struct str account, struct str address)
     return ban;
 }
 
+/* Who only comes from a banned address has done nothing, and must not read that he has. */
 struct str ban_refuse(struct core *core, const struct ban *ban, struct str account,
                       struct placed *ret)
 {
@@ -134,8 +135,10 @@ struct str ban_refuse(struct core *core, const struct ban *ban, struct str accou
     ret->ban = ban->row.id;
     ret->ban_reason = text_keep(core, str_of(ban->row.reason));
     ret->ban_until_wall_ms = ban->row.expires_wall_ms;
-    (void)snprintf(text, sizeof(text), "player %.*s is banned: %.200s", (int)account.len,
-                   account.at, ban->row.reason);
+    bool himself = str_eq(str_of(ban->row.account), account);
+    (void)snprintf(text, sizeof(text), "%s %.*s is banned: %.200s",
+                   himself ? "player" : "the address of player", (int)account.len, account.at,
+                   ban->row.reason);
     return text_keep(core, str_of(text));
 }
 

@@ -292,6 +292,7 @@ def test_an_address_is_banned_with_its_player(make_world, lift):
     ann.cannot(423, "banned", headers=there)
     answer = bob.cannot(423, "banned", headers=there)
     assert answer.head["x-ban-id"] == str(number)
+    assert answer.error["message"] == "The address of player bob is banned: cheats."
     bob.cannot(503, "no_host", headers=elsewhere)
     ann.cannot(423, "banned", headers=elsewhere)
     assert warden.get("/ban/find/ann")["ip"] == "198.51.100.7"  # the first, and no other
@@ -327,6 +328,10 @@ def test_banned_accounts_of_several_are_named(world, warden, captain):
     assert (answer.status, answer.error["code"]) == (423, "banned")
     assert [(p["index"], p["account"]) for p in answer.error["players"]] == [(1, "bob"), (3, "dan")]
     assert answer.head["x-ban-until"] == NEVER
+    together = multi(captain, [{"token": token_of(world, name, "game"), "ip": "192.0.2.1"}
+                               for name in ("ann", "bob")])  # bob's address is known by now
+    assert [(p["account"], p["why"]) for p in together.error["players"]] == [
+        ("ann", "his address is banned"), ("bob", "banned")]
 
 
 def test_a_repeated_ban_is_one_ban(warden):

@@ -32,6 +32,26 @@ static void a_key_opens_one_seat_once(void **state)
     say_joined(f, room, key, 8, ERR_BAD_KEY);
 }
 
+static void who_came_from_an_address_that_is_banned_by_now_is_told_so(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    host_up(f, 0, EU);
+    struct room *room = open_room(f, "good", key);
+    struct event ban = {.kind = EVENT_OPERATE, .conn = 6};
+    ban.operate = (struct operate){.verb = OPERATE_BAN,
+                                   .account = STR("bad"),
+                                   .reason = STR("cheats"),
+                                   .expires_wall_ms = f->now.wall_ms + 1000 * 1000};
+    step(f, &ban);
+    answered(f, EFFECT_PLACED, join(f, "bad", false), ERR_BANNED); /* from the same address */
+    struct event e = says(room, AGENT_JOINED, 2);
+    e.agent.key = str_of(key);
+    step(f, &e);
+    const struct effect *refusal = answered(f, EFFECT_AGENT, 901, ERR_BANNED);
+    assert_true(str_eq(refusal->text, STR("the address of player good is banned: cheats")));
+}
+
 static void a_taken_seat_and_its_event_survive_a_restart(void **state)
 {
     struct fixture *f = *state;
@@ -394,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROOMS_TEST(a_key_opens_one_seat_once),
+        ROOMS_TEST(who_came_from_an_address_that_is_banned_by_now_is_told_so),
         ROOMS_TEST(a_taken_seat_and_its_event_survive_a_restart),
         ROOMS_TEST(a_reservation_runs_out),
         ROOMS_TEST(inited_may_come_twice),

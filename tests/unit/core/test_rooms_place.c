@@ -411,7 +411,7 @@ static void a_banned_player_is_refused_by_name(void **state)
     assert_true(str_eq(refusal->placed->ban_reason, STR("cheats")));
     refused_with(f, 7, ERR_BANNED, "player bad is banned: cheats");
     /* His address is known now, so others from there are out as well. */
-    answered(f, EFFECT_PLACED, create(f, "good"), ERR_BANNED);
+    refused_with(f, create(f, "good"), ERR_BANNED, "the address of player good is banned: cheats");
 }
 
 static void a_ban_takes_the_seats_away(void **state)
