@@ -3,13 +3,25 @@
  * Embedded by its owner; owns copies of the encoded changes. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "store/store.h"
+
+struct latest_entry;
+
+/* The entries of a kind: to be found by id, and in the order they came, which mostly is that of
+ * their ids. */
+struct latest_kind {
+    struct map by_id;
+    struct latest_entry *first;
+    struct latest_entry *last;
+};
 
 struct latest {
     bool forget_gone; /* a gone object leaves no trace; otherwise its tombstone is kept */
     size_t bytes;     /* held by the entries */
-    struct map kinds[ROW_KINDS];
+    struct arena memory;
+    struct latest_kind kinds[ROW_KINDS];
 };
 
 /* Embedded: a zeroed struct is empty. */

@@ -68,6 +68,28 @@ static void forgets_what_is_gone_when_asked(void **state)
     buf_done(&changes);
 }
 
+/* Objects that come, grow and go for ever leave nothing behind. */
+static void stays_as_large_as_what_it_holds(void **state)
+{
+    (void)state;
+    struct latest l = {.forget_gone = true};
+    struct seen s = {0};
+    struct buf changes = {0};
+    for (int64_t id = 1; id <= 200000; id++) {
+        buf_clear(&changes);
+        fixture_add(&changes, ROW_seat, id, 1);
+        if (id > 3)
+            change_encode_gone(&changes, ROW_seat, id - 3);
+        assert_int_equal(latest_apply(&l, changes.data, changes.len), 0);
+    }
+    assert_true(l.memory.used < 2 << 20);
+    assert_int_equal(latest_each(&l, see, &s), 0);
+    assert_int_equal(s.n, 3);
+    assert_true(s.ids[0] == 199998 && s.ids[2] == 200000);
+    latest_done(&l);
+    buf_done(&changes);
+}
+
 static void says_when_a_batch_is_damaged(void **state)
 {
     (void)state;
@@ -99,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_the_last_change_of_each_in_order),
         cmocka_unit_test(forgets_what_is_gone_when_asked),
+        cmocka_unit_test(stays_as_large_as_what_it_holds),
         cmocka_unit_test(says_when_a_batch_is_damaged),
         cmocka_unit_test(a_sink_can_stop_it),
     };
