@@ -125,11 +125,20 @@ static void put_on_host(struct room *room, struct host *host)
     list_append(&host->rooms, &room->on_host);
 }
 
+/* It is STARTING, and those for whom it is were all sent away. */
+static void deserted(struct core *core, struct room *room)
+{
+    room_ticket_deserted(core, room_ticket_find(core, room->row.ticket));
+    room_stop(core, room, END_GIVEN_UP);
+}
+
 /* Empty or not is stored, so that a restart does not give an empty room a new life. */
 void room_seats_changed(struct core *core, struct room *room)
 {
     bool empty = room->reserved + room->taken == 0;
     shelf_update(room);
+    if (room->row.state == ROOM_STARTING && list_empty(&room->seats))
+        deserted(core, room);
     if (room->row.state != ROOM_OPEN || empty == deadline_is_set(&room->empty))
         return;
     room->row.empty_core_ms = empty ? core->now.core_ms : 0;

@@ -302,11 +302,13 @@ static void fail(struct core *core, struct room_ticket *ticket, int err, struct 
     answer_askers(core, ticket);
 }
 
-/* Nobody is left for whom the room was started. */
-static void fail_without_seats(struct core *core, struct room_ticket *ticket)
+void room_ticket_deserted(struct core *core, struct room_ticket *ticket)
 {
     struct placed unused;
+    if (!ticket || ticket->row.state != ROOM_TICKET_OPEN)
+        return;
     const struct ban *ban = ban_of_ticket(core, ticket);
+    set_outcome(ticket, ROOM_TRY_GIVEN_UP);
     if (ban)
         fail(core, ticket, ERR_BANNED, ban_refuse(core, ban, str_of(ticket->row.account), &unused));
     else
@@ -316,12 +318,7 @@ static void fail_without_seats(struct core *core, struct room_ticket *ticket)
 void room_ticket_opened(struct core *core, const struct room *room)
 {
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
-    if (!ticket || ticket->row.state != ROOM_TICKET_OPEN)
-        return;
-    set_outcome(ticket, ROOM_TRY_OPENED);
-    if (list_empty(&room->seats))
-        fail_without_seats(core, ticket);
-    else
+    if (ticket && ticket->row.state == ROOM_TICKET_OPEN)
         room_ticket_done(core, ticket);
 }
 

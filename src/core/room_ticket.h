@@ -78,13 +78,16 @@ struct room *room_ticket_spawn(struct core *core, struct room_ticket *ticket,
 /* Its room is open and has its seats: whoever waits is answered. */
 void room_ticket_done(struct core *core, struct room_ticket *ticket);
 
-/* The same for the ticket of a room that has just opened. Whose seats were taken away meanwhile has
- * failed. */
+/* The same for the ticket of a room that has just opened. */
 void room_ticket_opened(struct core *core, const struct room *room);
 
 /* The room that was started for it came to nothing: another host is tried, or it has failed. */
 void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room *failed,
                       const struct room_failure *failure);
+
+/* Those for whom its room was started were all sent away. NULL and one that is not open are fine.
+ */
+void room_ticket_deserted(struct core *core, struct room_ticket *ticket);
 
 /* Nobody wants its room any more. NULL and one that is not open are fine. */
 void room_ticket_give_up(struct core *core, struct room_ticket *ticket, struct str why);

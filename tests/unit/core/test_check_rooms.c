@@ -109,6 +109,15 @@ static void a_spawn_is_not_said_again(void **state)
     is_said(f, "I6: room ", " owes its host what nobody will say");
 }
 
+static void a_room_starts_for_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    struct link *first = list_first(&s.starting->seats);
+    room_seat_unlink(f->core, container_of(first, struct room_seat, in_room));
+    is_said(f, "room ", " is starting for nobody");
+}
+
 static void a_room_is_empty_for_ever(void **state)
 {
     struct fixture *f = *state;
@@ -230,18 +239,18 @@ static void tickets_are_counted_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROOMS_TEST(a_room_says_another_host),      ROOMS_TEST(a_host_counts_wrong),
-        ROOMS_TEST(a_host_is_silent_for_ever),     ROOMS_TEST(a_host_has_no_name),
-        ROOMS_TEST(seats_are_counted_wrong),       ROOMS_TEST(a_room_is_overfull),
-        ROOMS_TEST(a_room_that_is_over_has_seats), ROOMS_TEST(a_room_has_no_deadline),
-        ROOMS_TEST(a_spawn_is_not_said_again),     ROOMS_TEST(a_room_is_empty_for_ever),
-        ROOMS_TEST(an_ended_room_has_a_host),      ROOMS_TEST(a_room_is_on_the_wrong_shelf),
-        ROOMS_TEST(a_room_is_not_found),           ROOMS_TEST(a_seat_says_another_room),
-        ROOMS_TEST(a_player_has_two_seats),        ROOMS_TEST(a_seat_is_reserved_for_ever),
-        ROOMS_TEST(a_taken_seat_runs_out),         ROOMS_TEST(a_ticket_has_no_deadline),
-        ROOMS_TEST(a_ticket_is_open_for_nothing),  ROOMS_TEST(somebody_waits_for_what_was_said),
-        ROOMS_TEST(a_ticket_is_in_the_wrong_list), ROOMS_TEST(rooms_are_counted_wrong),
-        ROOMS_TEST(tickets_are_counted_wrong),
+        ROOMS_TEST(a_room_says_another_host),         ROOMS_TEST(a_host_counts_wrong),
+        ROOMS_TEST(a_host_is_silent_for_ever),        ROOMS_TEST(a_host_has_no_name),
+        ROOMS_TEST(seats_are_counted_wrong),          ROOMS_TEST(a_room_is_overfull),
+        ROOMS_TEST(a_room_that_is_over_has_seats),    ROOMS_TEST(a_room_has_no_deadline),
+        ROOMS_TEST(a_spawn_is_not_said_again),        ROOMS_TEST(a_room_starts_for_nobody),
+        ROOMS_TEST(a_room_is_empty_for_ever),         ROOMS_TEST(an_ended_room_has_a_host),
+        ROOMS_TEST(a_room_is_on_the_wrong_shelf),     ROOMS_TEST(a_room_is_not_found),
+        ROOMS_TEST(a_seat_says_another_room),         ROOMS_TEST(a_player_has_two_seats),
+        ROOMS_TEST(a_seat_is_reserved_for_ever),      ROOMS_TEST(a_taken_seat_runs_out),
+        ROOMS_TEST(a_ticket_has_no_deadline),         ROOMS_TEST(a_ticket_is_open_for_nothing),
+        ROOMS_TEST(somebody_waits_for_what_was_said), ROOMS_TEST(a_ticket_is_in_the_wrong_list),
+        ROOMS_TEST(rooms_are_counted_wrong),          ROOMS_TEST(tickets_are_counted_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -433,10 +433,35 @@ static void a_ban_takes_the_seats_away(void **state)
     assert_int_equal(count_effects(f, EFFECT_KICK_SEAT, 0), 1);
     assert_true(str_eq(nth_effect(f, EFFECT_KICK_SEAT, 0, 0)->text, STR("cheats")));
     assert_null(seat_of(f, "bad"));
-    assert_int_equal(starting->reserved, 0);
-    init_room(f, starting);
+    /* Nobody is to come to the room that is starting, so it is not waited for. */
     assert_true(answered(f, EFFECT_PLACED, conn, ERR_BANNED)->placed->ban == id);
     refused_with(f, conn, ERR_BANNED, "player bad is banned: cheats");
+    assert_int_equal(starting->row.state, ROOM_ENDING);
+    assert_int_equal(starting->row.end_reason, END_GIVEN_UP);
+    assert_true(nth_effect(f, EFFECT_TERMINATE, 0, 0)->object == starting->row.server);
+}
+
+static void a_room_that_is_starting_goes_on_for_those_who_are_left(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct place_player two[] = {player("bad"), player("good")};
+    struct event e = asks(7, PLACE_CREATE, two);
+    e.place.n_players = 2;
+    e.place.multi = true;
+    step(f, &e);
+    struct room *room = spawned(f);
+    struct event ban = {.kind = EVENT_OPERATE, .conn = 6};
+    ban.operate = (struct operate){.verb = OPERATE_BAN,
+                                   .account = STR("bad"),
+                                   .reason = STR("cheats"),
+                                   .expires_wall_ms = f->now.wall_ms + 1000};
+    step(f, &ban);
+    assert_int_equal(room->row.state, ROOM_STARTING);
+    init_room(f, room);
+    const struct effect *answer = answered(f, EFFECT_PLACED, 7, 0);
+    assert_int_equal(answer->placed->n_seats, 1);
+    assert_true(str_eq(answer->placed->seats[0].account, STR("good")));
 }
 
 static void limits_hold(void **state)
@@ -474,6 +499,7 @@ int main(void)
         ROOMS_TEST(who_asks_too_often_waits),
         ROOMS_TEST(a_banned_player_is_refused_by_name),
         ROOMS_TEST(a_ban_takes_the_seats_away),
+        ROOMS_TEST(a_room_that_is_starting_goes_on_for_those_who_are_left),
         ROOMS_TEST(limits_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
