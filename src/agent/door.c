@@ -233,6 +233,7 @@ static void put_state(struct json_writer *w, const struct game *g)
     put_number_if(w, "exit_signal", over && g->end.exit_signal, g->end.exit_signal);
     put_number_if(w, "peak_memory", over, g->end.peak_memory);
     json_key_int(w, "run_ms", run_ms);
+    put_number_if(w, "dropped_bytes", over, g->end.dropped_bytes);
     json_key_text(w, "why", str_of(g->why));
 }
 

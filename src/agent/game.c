@@ -146,6 +146,7 @@ static void tell_exited(struct game *g, struct str tail)
     put_exit(&w, &g->end);
     json_key_int(&w, "peak_memory", g->end.peak_memory);
     json_key_int(&w, "run_ms", g->end.run_ms);
+    json_key_int(&w, "dropped_bytes", g->end.dropped_bytes);
     if (g->why[0])
         json_key_text(&w, "text", str_of(g->why));
     if (g->hung)
@@ -216,8 +217,9 @@ void games_process_over(void *user, struct process *p)
         tell_failed(g, failure, tail);
     buf_done(&lines);
     log_line(LOG_INFO, "a game server is over",
-             "server=%" PRId64 " exit_code=%d exit_signal=%d run_ms=%" PRId64, g->server,
-             g->end.exit_code, g->end.exit_signal, g->end.run_ms);
+             "server=%" PRId64 " exit_code=%d exit_signal=%d run_ms=%" PRId64
+             " dropped_bytes=%" PRId64,
+             g->server, g->end.exit_code, g->end.exit_signal, g->end.run_ms, g->end.dropped_bytes);
     lay_to_rest(g);
     process_forget(p); /* it is told: its ports may be given again */
 }
@@ -248,11 +250,12 @@ static void bind_link(struct game *g)
 {
     char why[LINK_WHY_MAX];
     char sentence[GAME_WHY_MAX];
-    g->link =
-        links_bind(g->games->links, process_endpoint(g->process), g->server, game_message, g, why);
+    g->link = links_bind(g->games->links, process_endpoint(g->process),
+                         process_take_listener(g->process), g->server, game_message, g, why);
     if (g->link)
         return;
     snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
+    process_await_pid(g->process); /* or its shim would be ended, and not what it has started */
     game_end(g, 0, sentence);
 }
 
@@ -268,11 +271,10 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
         return err;
     g->deadline_ms = gs->now_ms + process_spec(g->process)->spawn_timeout_ms;
     move(g, GAME_STARTING);
+    process_go(g->process); /* the rest, and the answer to whoever asked, while it starts */
     bind_link(g);
-    if (g->link) {
-        process_go(g->process); /* whoever asked for it is answered while it starts */
+    if (g->link)
         outbox_expect(gs->outbox, g->server);
-    }
     return 0;
 }
 

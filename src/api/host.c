@@ -144,6 +144,7 @@ const struct shape agent_event_shape = {
             OPTIONAL("exit_signal", SHAPE_INT32, "exited; failed: it was ended by its own signal"),
             OPTIONAL("peak_memory", SHAPE_INT64, "exited: bytes"),
             OPTIONAL("run_ms", SHAPE_INT64, "exited"),
+            OPTIONAL("dropped_bytes", SHAPE_INT64, "exited: of its output, not in its log"),
             OPTIONAL("hung", SHAPE_BOOL, "exited: it was ended because it did not answer"),
             OPTIONAL("key", SHAPE_TEXT, "joined, left"),
             OPTIONAL("extend_token", SHAPE_TEXT, "joined"),
@@ -685,6 +686,7 @@ static void read_event(struct reader *r, struct call *c, const struct json *v, s
         read_exit(r, v, e);
         e->peak_memory = read_int(r, v, "peak_memory", 0, INT64_MAX, false);
         e->run_ms = read_int(r, v, "run_ms", 0, INT64_MAX, false);
+        e->dropped_bytes = read_int(r, v, "dropped_bytes", 0, INT64_MAX, false);
         e->hung = read_bool(r, v, "hung");
         e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;

@@ -144,6 +144,8 @@ const struct shape exit_shape = {
                                 "null: none ended it, or nobody saw its end"),
             ROW(INT64, "peak_memory", struct view_room, peak_memory, "bytes"),
             ROW(INT64, "run_ms", struct view_room, run_ms, "how long it ran"),
+            ROW(INT64, "dropped_bytes", struct view_room, dropped_bytes,
+                "of its output, which are not in its log"),
             ROW_WRITTEN(TEXT, "tail", write_tail, "the last lines of its output"),
             {0},
         },

@@ -185,7 +185,7 @@ struct host_beat {
 enum agent_verb {
     AGENT_INITED = 1,      /* settings: merged into the room's; may be empty */
     AGENT_FAILED,          /* it never was: text is a sentence, tail its last lines */
-    AGENT_EXITED,          /* exit_code or exit_signal, peak_memory, run_ms, tail */
+    AGENT_EXITED,          /* exit_code or exit_signal, peak_memory, run_ms, dropped_bytes, tail */
     AGENT_JOINED,          /* key */
     AGENT_LEFT,            /* key */
     AGENT_UPDATE_SETTINGS, /* settings: replace the room's */
@@ -211,9 +211,10 @@ struct agent_event {
     int32_t exit_signal; /* 0 = it exited by itself */
     int64_t peak_memory; /* bytes */
     int64_t run_ms;
-    bool ran;       /* FAILED: it ended by itself, as exit_code or exit_signal says */
-    bool timed_out; /* FAILED: its agent ended it because it took too long */
-    bool hung;      /* EXITED: … because it did not answer */
+    int64_t dropped_bytes; /* of its output */
+    bool ran;              /* FAILED: it ended by itself, as exit_code or exit_signal says */
+    bool timed_out;        /* FAILED: its agent ended it because it took too long */
+    bool hung;             /* EXITED: … because it did not answer */
 };
 
 /* A command reached a host, or did not. */

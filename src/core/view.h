@@ -266,6 +266,7 @@ struct view_room {
     int32_t exit_signal;
     int64_t peak_memory;
     int64_t run_ms;
+    int64_t dropped_bytes;
     struct str settings; /* a JSON object */
     struct str tail;     /* last lines of its output, once it is gone */
     int64_t created_wall_ms;

@@ -129,6 +129,7 @@ void view_row_room(const struct core *core, const struct row_room *row, struct i
         .exit_signal = row->exit_signal,
         .peak_memory = row->peak_memory,
         .run_ms = row->run_ms,
+        .dropped_bytes = row->dropped_bytes,
         .settings = row->settings,
         .tail = row->tail,
         .created_wall_ms = wall_then(then, row->created_core_ms),

@@ -183,7 +183,7 @@ def scene(world, host, cli):
     cli("room", "create", "arena", "--account", "cleo")
     second = host.spawned.get(timeout=10)
     host.servers.pop(second.id)
-    second.say("exited", exit_code=3, peak_memory=4096, run_ms=1500,
+    second.say("exited", exit_code=3, peak_memory=4096, run_ms=1500, dropped_bytes=1048576,
                tail="loading\nout of \x1b[31mbullets\n")
     return host
 
@@ -201,6 +201,7 @@ def test_server_says_how_it_ended(scene, cli):
     room = json.loads(cli("room", "show", "2", "-o", "json").stdout)
     shown = cli("server", room["server"]).stdout
     assert re.search(r"^exit\.code +3$", shown, re.MULTILINE)
+    assert re.search(r"^exit\.dropped_bytes +1048576$", shown, re.MULTILINE)
     assert shown.endswith("The last lines of its output\nloading\nout of ?[31mbullets\n")
 
 

@@ -407,11 +407,12 @@ def test_exit_report(world, host, ann):
     made = ann.create()
     server = server_of(host, made)
     host.servers.pop(server.id)
-    server.say("exited", exit_signal=11, peak_memory=4096, run_ms=1234, tail="line 1\nboom")
+    server.say("exited", exit_signal=11, peak_memory=4096, run_ms=1234, dropped_bytes=77,
+               tail="line 1\nboom")
     shown = world.api.get(f"/v1/servers/{server.id}")
     assert (shown["status"], shown["room"], shown["pid"]) == ("gone", made["id"], server.pid)
     assert shown["exit"] == {"code": None, "signal": 11, "peak_memory": 4096, "run_ms": 1234,
-                             "tail": "line 1\nboom"}
+                             "dropped_bytes": 77, "tail": "line 1\nboom"}
     room = world.api.get(f"/v1/rooms/{made['id']}")
     assert (room["state"], room["end_reason"], room["seats"]) == ("ended", "exited", [])
     assert room["exit"] == shown["exit"]

@@ -623,6 +623,7 @@ def test_a_flood_of_output_stays_within_its_limit(make_rooms):
     rooms.agent.say(loud["server"], "exit 5")
     room = rooms.ended(loud)
     assert room["exit"]["code"] == 5
+    assert 1022 * MIB < room["exit"]["dropped_bytes"] < 1024 * MIB
     assert room["exit"]["tail"].endswith("x" * 1023 + "\n")
     said = rooms.agent.ask("GET", f"/servers/{loud['server']}/logs?lines=10000")[1].decode()
     assert "bytes of output dropped]" in said
