@@ -159,19 +159,24 @@ static void enter_room(struct core *core, const struct placing *g, struct room *
 
 /* ── a new room ────────────────────────────────────────────────────────────────────────────── */
 
-static int judge_limits(const struct core *core, struct placing *g)
+/* More than a new room would hold. That is no matter of waiting, so nobody is told to try again. */
+static int judge_size(struct placing *g)
 {
-    int32_t rooms =
-        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
-    if (rooms >= core->config.limits.rooms ||
-        core->room_tickets_open >= core->config.limits.tickets_open)
-        return ERR_TOO_MANY;
     int32_t most = g->fleet->config->max_players;
     if ((int32_t)g->p->n_players <= most)
         return 0;
-    (void)snprintf(g->text, sizeof(g->text), "a room of %.64s holds %d players, not %zu",
+    (void)snprintf(g->text, sizeof(g->text), "a room of %.64s holds at most %d players, not %zu",
                    g->fleet->row.name, most, g->p->n_players);
-    return ERR_NO_PLACE;
+    return ERR_BAD_ARGUMENT;
+}
+
+static int judge_limits(const struct core *core)
+{
+    int32_t rooms =
+        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
+    bool many = rooms >= core->config.limits.rooms ||
+                core->room_tickets_open >= core->config.limits.tickets_open;
+    return many ? ERR_TOO_MANY : 0;
 }
 
 static struct host *find_host(struct core *core, struct placing *g, int8_t region)
@@ -190,7 +195,9 @@ static int create_room(struct core *core, struct placing *g, int8_t region)
 {
     struct buf settings = {0};
     char why[SETTINGS_WHY_MAX];
-    int err = judge_limits(core, g);
+    int err = judge_size(g);
+    if (!err)
+        err = judge_limits(core);
     if (!err && (err = settings_take(g->p->settings, &settings, why)))
         (void)snprintf(g->text, sizeof(g->text), "%s", why);
     struct host *host = err ? NULL : find_host(core, g, region);
@@ -273,6 +280,9 @@ static int join(struct core *core, struct placing *g, int8_t region)
     }
     if (g->p->auto_create)
         return create_room(core, g, region);
+    int err = judge_size(g); /* a room from before may be larger, so only now */
+    if (err)
+        return err;
     explain(g, region);
     g->extra.retry_after_ms = RETRY_AFTER_MS;
     return ERR_NO_PLACE;

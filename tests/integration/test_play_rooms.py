@@ -572,10 +572,13 @@ def test_one_banned_stops_all(agent, world, captain):
     assert agent.spawned.qsize() == 0
 
 
-def test_more_than_a_room_holds(agent, world, captain):
-    answer = captain.ask("POST", "/create/multi/arena/main/1.0",
-                         data={"accounts": accounts(world, *"abcde")})
-    assert answer.status in (400, 503), answer
+@pytest.mark.parametrize("verb, more", [("create", {}), ("join", {}), ("join", {"auto_create": False})])
+def test_more_than_a_room_holds(agent, world, captain, verb, more):
+    answer = captain.ask("POST", f"/{verb}/multi/arena/main/1.0",
+                         data={"accounts": accounts(world, *"abcde"), **more})
+    assert (answer.status, answer.error["code"]) == (400, "bad_argument"), answer
+    assert answer.error["message"] == "A room of arena holds at most 4 players, not 5."
+    assert "retry-after" not in answer.head
     assert agent.spawned.qsize() == 0
 
 

@@ -276,7 +276,7 @@ static void several_are_placed_together_or_not_at_all(void **state)
     e = asks(7, PLACE_CREATE, five);
     e.place.n_players = 5;
     step(f, &e);
-    refused_with(f, 7, ERR_NO_PLACE, "a room of arena holds 4 players, not 5");
+    refused_with(f, 7, ERR_BAD_ARGUMENT, "a room of arena holds at most 4 players, not 5");
     five[1] = five[0];
     e.place.n_players = 2;
     step(f, &e);
