@@ -29,6 +29,7 @@ struct verified {
 struct access {
     uint8_t own_key[KEY_SIZE];  /* the built-in issuer's, for HS256 */
     uint8_t hash_key[KEY_SIZE]; /* so that nobody can make two tokens with one hash */
+    struct buf own_head;        /* what stands before the first dot of its tokens */
     char gamespace[ACCESS_GAMESPACE_MAX + 1];
     struct access_key keys[ACCESS_KEYS_MAX];
     size_t n_keys;
@@ -114,11 +115,21 @@ static void derive(const uint8_t *secret, const char *purpose, uint8_t ret[KEY_S
                              CORE_SECRET_SIZE);
 }
 
+/* The head says only how a token is signed, so one token shows that of all. */
+static void learn_own_head(struct access *a)
+{
+    access_issue(a, "", ACCESS_NONE, 0, 0, &a->own_head);
+    const char *dot = memchr(a->own_head.data, '.', a->own_head.len);
+    assert(dot);
+    a->own_head.len = (size_t)(dot - (const char *)a->own_head.data);
+}
+
 struct access *access_new(const uint8_t *secret)
 {
     struct access *a = xcalloc(1, sizeof(*a));
     derive(secret, "access token, HS256", a->own_key);
     derive(secret, "access token, cache", a->hash_key);
+    learn_own_head(a);
     list_init(&a->by_age);
     return a;
 }
@@ -146,6 +157,7 @@ void access_free(struct access *a)
         return;
     forget_all(a);
     map_done(&a->verified);
+    buf_done(&a->own_head);
     sodium_memzero(a, sizeof(*a));
     free(a);
 }
@@ -223,21 +235,30 @@ static enum access_algorithm named_algorithm(struct str token)
     return found;
 }
 
-/* The claims as JSON text (to be freed) when the signature is that key's, else NULL. */
-static char *open_with(const char *token, enum access_algorithm algorithm, const void *key,
-                       size_t len)
+/* The same at once for tokens of the built-in issuer, which most are. */
+static enum access_algorithm algorithm_of(const struct access *a, struct str token)
+{
+    size_t len = a->own_head.len;
+    if (token.len > len && token.at[len] == '.' && memcmp(token.at, a->own_head.data, len) == 0)
+        return ACCESS_HS256;
+    return named_algorithm(token);
+}
+
+/* A token whose signature is right, to be freed with jwt_free. Its claims are read where libjwt has
+ * them. */
+static jwt_t *open_with(const char *token, enum access_algorithm algorithm, const void *key,
+                        size_t len)
 {
     jwt_t *jwt = NULL;
     if (jwt_decode(&jwt, token, key, (int)len) != 0)
         return NULL;
-    char *claims = NULL;
     if (jwt_get_alg(jwt) == algorithms[algorithm].jwt)
-        claims = jwt_get_grants_json(jwt, NULL);
+        return jwt;
     jwt_free(jwt);
-    return claims;
+    return NULL;
 }
 
-static char *open_token(const struct access *a, const char *token, enum access_algorithm algorithm)
+static jwt_t *open_token(const struct access *a, const char *token, enum access_algorithm algorithm)
 {
     if (algorithm == ACCESS_HS256)
         return open_with(token, algorithm, a->own_key, sizeof(a->own_key));
@@ -245,43 +266,76 @@ static char *open_token(const struct access *a, const char *token, enum access_a
         const struct access_key *key = &a->keys[i];
         if (key->algorithm != algorithm)
             continue;
-        char *claims = open_with(token, algorithm, key->pem, strlen(key->pem));
-        if (claims)
-            return claims;
+        jwt_t *jwt = open_with(token, algorithm, key->pem, strlen(key->pem));
+        if (jwt)
+            return jwt;
     }
     return NULL;
 }
 
+static bool claim_is_there(jwt_t *jwt, const char *name)
+{
+    errno = 0;
+    return jwt_get_grant(jwt, name) || errno != ENOENT;
+}
+
+/* libjwt takes whatever is no number for 0. */
+static bool claim_int(jwt_t *jwt, const char *name, int64_t *ret)
+{
+    errno = 0;
+    int64_t v = jwt_get_grant_int(jwt, name);
+    bool is_int = errno == 0 && v != 0;
+    if (errno == 0 && v == 0) {
+        char *json = jwt_get_grants_json(jwt, name);
+        is_int = json && strcmp(json, "0") == 0;
+        free(json);
+    }
+    if (is_int)
+        *ret = v;
+    return is_int;
+}
+
 /* A claim as text, also when it is a number. False when it is missing, empty, too long or no text
  * that could be shown. */
-static bool claim_text(const struct json *claims, const char *name, char *dst, size_t cap)
+static bool claim_text(jwt_t *jwt, const char *name, char *dst, size_t cap)
 {
-    const struct json *v = json_member(claims, name);
-    if (v && json_kind(v) == JSON_KIND_INT)
-        return snprintf(dst, cap, "%" PRId64, json_get_int(v)) < (int)cap;
-    struct str text = v ? json_get_text(v) : (struct str){0};
-    for (size_t i = 0; i < text.len; i++) {
-        if ((unsigned char)text.at[i] < ' ')
+    int64_t number;
+    const char *text = jwt_get_grant(jwt, name);
+    if (!text && claim_int(jwt, name, &number))
+        return snprintf(dst, cap, "%" PRId64, number) < (int)cap;
+    for (const char *c = text; c && *c; c++) {
+        if ((unsigned char)*c < ' ')
             return false;
     }
-    return text.len > 0 && str_copy(dst, cap, text);
+    return text && *text && str_copy(dst, cap, str_of(text));
+}
+
+/* What is neither a whole number nor text: a fraction, or -1. */
+static double claim_fraction(jwt_t *jwt, const char *name)
+{
+    char *json = jwt_get_grants_json(jwt, name);
+    char *end = json;
+    double s = json && json[0] >= '0' && json[0] <= '9' ? strtod(json, &end) : -1;
+    if (end && *end != '\0')
+        s = -1;
+    free(json);
+    return s;
 }
 
 /* A date in seconds, perhaps as text or with a fraction, in milliseconds. */
-static bool claim_date(const struct json *claims, const char *name, int64_t *ret_wall_ms)
+static bool claim_date(jwt_t *jwt, const char *name, int64_t *ret_wall_ms)
 {
     static const double latest_s = 253402300799; /* the end of the year 9999 */
-    const struct json *v = json_member(claims, name);
-    char text[32];
+    int64_t whole_s = -1;
     double s = -1;
-    if (v && (json_kind(v) == JSON_KIND_INT || json_kind(v) == JSON_KIND_REAL)) {
-        s = json_get_number(v);
-    } else if (v && str_copy(text, sizeof(text), json_get_text(v)) && text[0] >= '0' &&
-               text[0] <= '9') {
-        char *end = text;
+    const char *text = jwt_get_grant(jwt, name);
+    if (text && text[0] >= '0' && text[0] <= '9') {
+        char *end = NULL;
         s = (double)strtoll(text, &end, 10);
         if (*end != '\0')
             return false;
+    } else if (!text) {
+        s = claim_int(jwt, name, &whole_s) ? (double)whole_s : claim_fraction(jwt, name);
     }
     if (!(s >= 0 && s <= latest_s))
         return false;
@@ -311,17 +365,17 @@ static uint32_t read_scopes(struct str list)
     return scopes & ACCESS_ADMIN ? scopes | ACCESS_READ : scopes;
 }
 
-static int check_claims(const struct access *a, const struct json *claims, int64_t wall_ms,
+static int check_claims(const struct access *a, jwt_t *claims, int64_t wall_ms,
                         struct access_grant *ret, char *why)
 {
     char gamespace[ACCESS_GAMESPACE_MAX + 1];
     int64_t issued_ms, expires_ms, not_before_ms;
-    const struct json *scopes = json_member(claims, "sco");
+    const char *scopes = jwt_get_grant(claims, "sco");
     if (!claim_text(claims, "acc", ret->account, sizeof(ret->account)))
         return refuse(why, "its claim acc names no account");
     if (!claim_text(claims, "gms", gamespace, sizeof(gamespace)))
         return refuse(why, "its claim gms names no gamespace");
-    if (!scopes || json_kind(scopes) != JSON_KIND_TEXT)
+    if (!scopes)
         return refuse(why, "its claim sco is no list of scopes");
     if (!claim_date(claims, "iat", &issued_ms))
         return refuse(why, "its claim iat is no date");
@@ -333,52 +387,41 @@ static int check_claims(const struct access *a, const struct json *claims, int64
         return refuse(why, "it has expired");
     if (issued_ms > wall_ms + ACCESS_SKEW_MS)
         return refuse(why, "it was issued in the future");
-    if (json_member(claims, "nbf") &&
+    if (claim_is_there(claims, "nbf") &&
         (!claim_date(claims, "nbf", &not_before_ms) || not_before_ms > wall_ms + ACCESS_SKEW_MS))
         return refuse(why, "it is not valid yet");
-    ret->scopes = read_scopes(json_get_text(scopes));
+    ret->scopes = read_scopes(str_of(scopes));
     ret->expires_wall_ms = expires_ms;
     return 0;
 }
 
-/* The claims of a token whose signature is right, or NULL with why. */
-static struct json *open_claims(const struct access *a, struct str token,
-                                enum access_algorithm *ret_algorithm, char *why)
+/* A token whose signature is right, or NULL with why. */
+static jwt_t *open_claims(const struct access *a, struct str token,
+                          enum access_algorithm *ret_algorithm, char *why)
 {
-    char ignored[JSON_WHY_MAX];
-    enum access_algorithm algorithm = named_algorithm(token);
-    if (algorithm == ACCESS_ALGORITHMS) {
+    *ret_algorithm = algorithm_of(a, token);
+    if (*ret_algorithm == ACCESS_ALGORITHMS) {
         refuse(why, "it is no JWT signed with HS256, RS256 or ES256");
         return NULL;
     }
     char *copy = xmalloc(token.len + 1); /* libjwt wants a NUL */
     (void)str_copy(copy, token.len + 1, token);
-    char *text = open_token(a, copy, algorithm);
+    jwt_t *jwt = open_token(a, copy, *ret_algorithm);
     free(copy);
-    if (!text) {
+    if (!jwt)
         refuse(why, "no key we know has signed it");
-        return NULL;
-    }
-    struct json *claims = json_parse(str_of(text), ignored);
-    free(text);
-    if (claims && json_kind(claims) == JSON_KIND_OBJECT) {
-        *ret_algorithm = algorithm;
-        return claims;
-    }
-    json_free(claims);
-    refuse(why, "its claims are no JSON object");
-    return NULL;
+    return jwt;
 }
 
 static int verify(const struct access *a, struct str token, int64_t wall_ms,
                   struct access_grant *ret, char *why)
 {
     enum access_algorithm ignored;
-    struct json *claims = open_claims(a, token, &ignored, why);
+    jwt_t *claims = open_claims(a, token, &ignored, why);
     if (!claims)
         return ERR_BAD_ACCESS_TOKEN;
     int err = check_claims(a, claims, wall_ms, ret, why);
-    json_free(claims);
+    jwt_free(claims);
     return err;
 }
 
@@ -479,7 +522,7 @@ void access_issue(const struct access *a, const char *account, uint32_t scopes,
 
 /* A token taken apart for its extension. */
 struct opened {
-    struct json *claims;
+    jwt_t *claims;
     enum access_algorithm algorithm;
     struct access_grant grant;
     struct str words; /* of its claim sco; in claims */
@@ -497,7 +540,7 @@ static int open_checked(const struct access *a, struct str token, int64_t wall_m
     int err = check_claims(a, ret->claims, wall_ms, &ret->grant, why);
     if (err != 0)
         return err;
-    ret->words = json_get_text(json_member(ret->claims, "sco"));
+    ret->words = str_of(jwt_get_grant(ret->claims, "sco"));
     return claim_date(ret->claims, "iat", &ret->issued_wall_ms)
                ? 0
                : refuse(why, "its claim iat is no date");
@@ -533,15 +576,15 @@ int access_words(const struct access *a, struct str token, struct buf *out,
 {
     enum access_algorithm ignored;
     struct buf words = {0};
-    struct json *claims = open_claims(a, token, &ignored, why);
+    jwt_t *claims = open_claims(a, token, &ignored, why);
     if (!claims)
         return ERR_BAD_ACCESS_TOKEN;
-    const struct json *list = json_member(claims, "sco");
+    const char *list = jwt_get_grant(claims, "sco");
     if (list)
-        join_words(&words, json_get_text(list), STR("*"));
+        join_words(&words, str_of(list), STR("*"));
     buf_append(out, words.data, words.len);
     buf_done(&words);
-    json_free(claims);
+    jwt_free(claims);
     return 0;
 }
 
@@ -574,7 +617,7 @@ int access_extend(const struct access *a, struct str token, struct str by, struc
     }
     if (err == 0)
         issue_extended(a, &own, &other, asked, out);
-    json_free(own.claims);
-    json_free(other.claims);
+    jwt_free(own.claims);
+    jwt_free(other.claims);
     return err;
 }

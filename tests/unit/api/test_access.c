@@ -264,6 +264,11 @@ static void claims_decide(void **state)
          "it was issued in the future"},
         {"{\"acc\":\"a\",\"gms\":7,\"sco\":\"\",\"iat\":1,\"nbf\":1800000300,\"exp\":1800000600}",
          "it is not valid yet"},
+        {"{\"acc\":\"a\",\"gms\":7,\"sco\":\"\",\"iat\":1,\"nbf\":null,\"exp\":1800000600}",
+         "it is not valid yet"},
+        {"{\"acc\":\"a\",\"gms\":7,\"sco\":\"\",\"iat\":true,\"exp\":1800000600}",
+         "its claim iat is no date"},
+        {"{\"acc\":\"a\",\"gms\":7,\"sco\":\"\",\"iat\":1,\"exp\":1799999999.5}", "it has expired"},
     };
     struct access *a = make();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -281,6 +286,36 @@ static void an_issuers_clock_may_be_a_little_ahead(void **state)
     char *token = sign_rsa("{\"acc\":\"a\",\"gms\":7,\"sco\":\"\",\"iat\":1800000060,"
                            "\"nbf\":1800000060,\"exp\":1800000600}");
     (void)assert_taken(a, token);
+    free(token);
+    access_free(a);
+}
+
+static void a_date_may_have_a_fraction(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    char *token = sign_rsa("{\"acc\":\"a\",\"gms\":7,\"sco\":\"\",\"iat\":1.5,"
+                           "\"exp\":1800000600.25}");
+    assert_int_equal(assert_taken(a, token).expires_wall_ms, 1800000600250);
+    free(token);
+    access_free(a);
+}
+
+static void an_account_may_be_a_number(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    static const char *const claims[] = {
+        "{\"acc\":0,\"gms\":7,\"sco\":\"\",\"iat\":0,\"exp\":1800000600}",
+        "{\"acc\":-12,\"gms\":7,\"sco\":\"\",\"iat\":0,\"exp\":1800000600}"};
+    static const char *const accounts[] = {"0", "-12"};
+    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+        char *token = sign_rsa(claims[i]);
+        assert_string_equal(assert_taken(a, token).account, accounts[i]);
+        free(token);
+    }
+    char *token = sign_rsa("{\"acc\":0.5,\"gms\":7,\"sco\":\"\",\"iat\":0,\"exp\":1800000600}");
+    assert_refused(a, token, "its claim acc names no account");
     free(token);
     access_free(a);
 }
@@ -559,6 +594,8 @@ int main(void)
         cmocka_unit_test(a_changed_token_is_refused),
         cmocka_unit_test(claims_decide),
         cmocka_unit_test(an_issuers_clock_may_be_a_little_ahead),
+        cmocka_unit_test(a_date_may_have_a_fraction),
+        cmocka_unit_test(an_account_may_be_a_number),
         cmocka_unit_test(rubbish_is_refused),
         cmocka_unit_test(a_huge_token_is_refused_unread),
         cmocka_unit_test(a_remembered_token_still_expires),
