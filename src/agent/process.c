@@ -37,7 +37,6 @@ struct process *process_new(struct processes *ps)
     struct process *p = xcalloc(1, sizeof(*p));
     p->owner = ps;
     p->slot = -1;
-    p->listener = -1;
     for (int i = 0; i < SHIM_FDS_MAX; i++)
         p->fds[i] = -1;
     return p;
@@ -56,8 +55,6 @@ void process_free(struct process *p)
 {
     shim_drop_link(p);
     process_close_fds(p);
-    if (p->listener >= 0)
-        close(p->listener);
     buf_done(&p->tail);
     free(p->job);
     free(p->texts);
@@ -233,25 +230,19 @@ static struct process *next_to_tell(const struct processes *ps)
     return p;
 }
 
-/* The endpoint of one that was adopted has been bound anew by now. */
+/* Its endpoint is bound: a game server that is quicker than that would wait for ZeroMQ's next try,
+ * a tenth of a second. */
 void process_go(struct process *p)
 {
     if (!p->waits_for_go)
         return;
     p->waits_for_go = false;
-    if (p->adopted)
-        sandbox_let_in(p->endpoint);
-    else
+    sandbox_let_in(p->endpoint);
+    if (!p->adopted)
         shim_go(p);
 }
 
-int process_take_listener(struct process *p)
-{
-    int fd = p->listener;
-    p->listener = -1;
-    return fd;
-}
-
+/* Whoever had one started in this turn has bound its endpoint by now. */
 static void on_before_wait(uv_prepare_t *handle)
 {
     struct processes *ps = handle->data;
@@ -374,7 +365,6 @@ int processes_open(struct loop *loop, const char *folder, const char *shim,
         return err;
     }
     ps->slots = xcalloc((size_t)ps->n_slots, 1);
-    endpoints_init(&ps->endpoints, ps->sandbox.sockets);
     ports_init(&ps->ports, limits->port_first, limits->port_last);
     start_handles(ps);
     processes_adopt(ps);
@@ -401,7 +391,6 @@ void processes_close(struct processes *ps)
     map_done(&ps->by_server);
     ports_done(&ps->ports);
     shim_drop_spares(ps);
-    endpoints_done(&ps->endpoints);
     close(ps->lock);
     free(ps->slots);
     free(ps->shim);
@@ -483,19 +472,6 @@ static void give_slot(struct process *p)
     p->slot = -1;
 }
 
-/* A game server that came before somebody listens would wait for ZeroMQ's next try, a tenth of a
- * second. Whoever listens need not speak yet. */
-static int listen_for(struct process *p, const struct sandbox_place *place,
-                      char why[PROCESS_WHY_MAX])
-{
-    p->listener = endpoints_listen(&p->owner->endpoints, place->endpoint);
-    if (p->listener >= 0 &&
-        (place->uid == (uid_t)-1 || lchown(place->endpoint, (uid_t)-1, place->uid) == 0))
-        return 0;
-    return process_refuse(why, ERR_IO, "cannot listen at %.150s: %s", place->endpoint,
-                          strerror(errno));
-}
-
 /* Everything it needs before its shim can be told to go. */
 static int furnish(struct process *p, const struct process_spec *spec, const uint16_t *ports,
                    char why[PROCESS_WHY_MAX])
@@ -504,8 +480,6 @@ static int furnish(struct process *p, const struct process_spec *spec, const uin
     int err = sandbox_enter(&p->owner->sandbox, spec->server, p->slot, &place, why);
     if (err == 0)
         err = process_job_make(p, spec, &place, ports, why);
-    if (err == 0)
-        err = listen_for(p, &place, why);
     if (err == 0)
         err = shim_start(p, why);
     return err;
