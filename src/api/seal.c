@@ -10,19 +10,24 @@
 _Static_assert((int)SEAL_KEY_SIZE == (int)crypto_secretbox_KEYBYTES, "the key of a secret box");
 _Static_assert((int)SEAL_OVERHEAD == (int)(crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES),
                "nonce and authenticator of a secret box");
+_Static_assert(SEAL_DRAWN + sizeof(uint64_t) == crypto_secretbox_NONCEBYTES, "its halves");
 
 void seal_init(struct seal *s, const uint8_t *secret)
 {
     static const char purpose[] = "access token, sealed";
     (void)crypto_generichash(s->key, sizeof(s->key), (const uint8_t *)purpose, strlen(purpose),
                              secret, CORE_SECRET_SIZE);
+    randombytes_buf(s->drawn, sizeof(s->drawn));
+    s->n = 0;
 }
 
-void seal_close(const struct seal *s, struct str text, struct buf *out)
+void seal_close(struct seal *s, struct str text, struct buf *out)
 {
     assert(text.len <= SEAL_TEXT_MAX);
     uint8_t *nonce = buf_extend(out, SEAL_OVERHEAD + text.len);
-    randombytes_buf(nonce, crypto_secretbox_NONCEBYTES);
+    uint64_t n = s->n++;
+    memcpy(nonce, s->drawn, SEAL_DRAWN);
+    memcpy(nonce + SEAL_DRAWN, &n, sizeof(n));
     (void)crypto_secretbox_easy(nonce + crypto_secretbox_NONCEBYTES, (const uint8_t *)text.at,
                                 text.len, nonce, s->key);
 }
