@@ -13,6 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    SPARE_USED_MAX = 32 * 1024, /* an arena that was used more is not kept: it may have grown */
+    BODY_ROOM = 512,            /* most answers fit */
+};
+
 static const char json_type[] = "application/json";
 
 struct call *call_new(struct rest *r, struct http_request *http)
@@ -28,6 +33,27 @@ struct call *call_new(struct rest *r, struct http_request *http)
     map_put(&r->calls, c->id, c);
     http_set_data(http, c);
     return c;
+}
+
+void call_is(struct call *c, const struct operation *operation)
+{
+    struct rest *r = c->rest;
+    c->operation = operation;
+    arguments_init(&c->arguments, operation);
+    if (r->n_spares > 0)
+        c->arguments.arena = r->spares[--r->n_spares];
+}
+
+/* Its memory is warm, and a fresh piece for each call would be the dearest part of a small one. */
+static void keep_arena(struct call *c)
+{
+    struct rest *r = c->rest;
+    struct arena *arena = &c->arguments.arena;
+    if (!arena->first || arena->used > SPARE_USED_MAX || r->n_spares == REST_SPARES)
+        return;
+    arena_reset(arena);
+    r->spares[r->n_spares++] = *arena;
+    *arena = (struct arena){0};
 }
 
 /* Out of every list: nobody will find it any more. */
@@ -66,6 +92,7 @@ void call_free(struct call *c)
     deploy_drop(c->upload);
     if (c->file >= 0)
         close(c->file);
+    keep_arena(c);
     arguments_done(&c->arguments);
     buf_done(&c->body);
     free(c);
@@ -87,6 +114,8 @@ const struct core *call_core(const struct call *c)
 
 struct json_writer call_writer(struct call *c)
 {
+    if (!c->body.data)
+        (void)buf_grow(&c->body, BODY_ROOM);
     buf_clear(&c->body);
     return (struct json_writer){.out = &c->body};
 }

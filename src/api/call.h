@@ -85,6 +85,9 @@ struct call {
     int file;                   /* STREAMING one; -1 = none */
 };
 
+/* It was found out which operation is called: its arguments may come. */
+void call_is(struct call *c, const struct operation *operation);
+
 /* By name, which must be the row's. */
 const struct argument *call_argument(const struct call *c, const char *name);
 

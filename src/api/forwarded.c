@@ -70,7 +70,7 @@ const char *forwarded_client(const struct address_range *proxies, size_t n_proxi
 {
     union address client, next;
     struct str last;
-    if (!address_parse(peer, 0, &client)) {
+    if (n_proxies == 0 || !address_parse(peer, 0, &client)) {
         (void)str_copy(dst, ADDRESS_MAX, str_of(peer));
         return dst;
     }

@@ -180,7 +180,8 @@ static void step_place(struct call *c, struct asked *a)
     int64_t wait_ms = core_config(call_core(c))->timeouts.place_ms + REST_STORE_MS;
     a->place.players = a->players;
     a->place.key = take_key(c);
-    arguments_digest(&c->arguments, a->place.arguments);
+    if (a->place.key.len > 0) /* only a repeat is compared */
+        arguments_digest(&c->arguments, a->place.arguments);
     struct event e = {.kind = EVENT_PLACE, .place = a->place};
     call_step(c, &e, wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS, hear_placed);
 }
@@ -308,10 +309,8 @@ static int take_accounts(struct call *c, struct asked *a)
 static struct asked *begin(struct call *c, enum place_verb verb)
 {
     struct asked *a = arena_alloc(&c->arguments.arena, sizeof(*a));
-    memset(a, 0, sizeof(*a));
-    a->place.verb = verb;
-    a->place.region = -1;
-    a->place.settings = STR("{}");
+    a->place = (struct place){.verb = verb, .region = -1, .settings = STR("{}")};
+    a->n_refused = 0; /* what follows is large, and written before it is read */
     c->work = a;
     return a;
 }

@@ -26,8 +26,7 @@ static int route(struct call *c, struct route *ret)
     char shown[ARGUMENTS_SHOWN_MAX + 16];
     operation_route(http_method(c->http), path, ret);
     if (ret->operation) {
-        c->operation = ret->operation;
-        arguments_init(&c->arguments, ret->operation);
+        call_is(c, ret->operation);
         return 0;
     }
     if (ret->methods == 0) {
@@ -67,10 +66,9 @@ static void find_address(struct call *c)
 {
     struct rest *r = c->rest;
     struct buf chain = {0};
-    char peer[ADDRESS_MAX];
-    http_peer(c->http, peer);
-    http_header_list(c->http, "X-Forwarded-For", &chain);
-    forwarded_client(r->proxies, r->n_proxies, peer,
+    if (r->n_proxies > 0)
+        http_header_list(c->http, "X-Forwarded-For", &chain);
+    forwarded_client(r->proxies, r->n_proxies, http_peer(c->http),
                      (struct str){(const char *)chain.data, chain.len},
                      http_header(c->http, "X-Real-IP"), c->address);
     buf_done(&chain);
@@ -463,4 +461,6 @@ void rest_done(struct rest *r)
     map_done(&r->calls);
     map_done(&r->waiting);
     buf_done(&r->openapi);
+    while (r->n_spares > 0)
+        arena_done(&r->spares[--r->n_spares]);
 }

@@ -8,6 +8,7 @@
 #include "api/door.h"
 #include "api/metrics.h"
 #include "api/seal.h"
+#include "base/arena.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "net/http.h"
@@ -29,6 +30,7 @@ enum {
     REST_STORE_MS = 10 * 1000, /* the store's time to make durable what was seen */
     REST_WAIT_MAX_S = 60,
     REST_KEY_MAX = 128, /* an Idempotency-Key */
+    REST_SPARES = 64,   /* arenas that wait for the next call */
 };
 
 struct rest_config {
@@ -73,6 +75,9 @@ struct rest {
     struct list patient;  /* the same calls */
     struct list asking;   /* calls that wait for what core says to a player or an agent */
     struct list resuming; /* calls that go on at the end of this turn */
+
+    struct arena spares[REST_SPARES]; /* of calls that are over; empty */
+    size_t n_spares;
 };
 
 /* What it works with must outlive it. Nothing happens before rest_start. */

@@ -83,6 +83,8 @@ static struct ban *by_address(const struct core *core, struct str address)
 {
     char text[BAN_ADDRESS_SIZE];
     struct ban *newest = NULL;
+    if (core->bans_by_address.len == 0)
+        return NULL; /* the usual case, and addresses take long to read */
     struct str banned = ban_address(address, text);
     struct chain_link *n =
         banned.len > 0 ? chain_first(&core->bans_by_address, key_of(banned)) : NULL;

@@ -80,6 +80,18 @@ static void count_out(struct http_conn *conn)
     free(conn->origin);
 }
 
+static void print_peer(struct http_conn *conn)
+{
+    const struct in6_addr *v6 = &conn->peer.v6.sin6_addr;
+    char *dst = conn->peer_text;
+    if (conn->peer.any.sa_family != AF_INET6)
+        (void)inet_ntop(AF_INET, &conn->peer.v4.sin_addr, dst, sizeof(conn->peer_text));
+    else if (IN6_IS_ADDR_V4MAPPED(v6))
+        (void)inet_ntop(AF_INET, v6->s6_addr + 12, dst, sizeof(conn->peer_text));
+    else
+        (void)inet_ntop(AF_INET6, v6, dst, sizeof(conn->peer_text));
+}
+
 static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *mhd)
 {
     struct http_conn *conn = xcalloc(1, sizeof(*conn));
@@ -89,6 +101,7 @@ static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
     memcpy(&conn->peer, peer,
            peer->sa_family == AF_INET6 ? sizeof(conn->peer.v6) : sizeof(conn->peer.v4));
+    print_peer(conn);
     if (s->tls)
         conn->lease = tls_lease_new(
             s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,

@@ -109,7 +109,9 @@ struct str http_body(const struct http_request *r);
 bool http_too_large(
     const struct http_request *r); /* the body was longer than body_max and is lost */
 bool http_is_head(const struct http_request *r);
-const char *http_peer(const struct http_request *r, char dst[ADDRESS_MAX]); /* address, no port */
+
+/* The client's address without its port; a mapped one is the IPv4 one. */
+const char *http_peer(const struct http_request *r);
 
 /* Calls `each` for every argument of the query, decoded, in order; stops at false. A key without
  * "=" has value "". */

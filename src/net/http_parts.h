@@ -13,6 +13,7 @@
 #include "net/tls_lease.h"
 #include "wire/uri.h"
 
+#include <arpa/inet.h>
 #include <microhttpd.h>
 
 struct http_server {
@@ -64,9 +65,10 @@ struct http_conn {
     struct link link;
     int fd; /* libmicrohttpd's */
     union address peer;
-    struct http_request *request; /* NULL between requests */
-    struct tls_lease *lease;      /* NULL = plain */
-    int64_t deadline_ms;          /* in the server's time; HTTP_NEVER = none */
+    char peer_text[INET6_ADDRSTRLEN]; /* without the port */
+    struct http_request *request;     /* NULL between requests */
+    struct tls_lease *lease;          /* NULL = plain */
+    int64_t deadline_ms;              /* in the server's time; HTTP_NEVER = none */
 };
 
 #define HTTP_NEVER INT64_MAX

@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "net/http_parts.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -500,17 +499,9 @@ bool http_too_large(const struct http_request *r)
     return r->too_large;
 }
 
-const char *http_peer(const struct http_request *r, char dst[ADDRESS_MAX])
+const char *http_peer(const struct http_request *r)
 {
-    const union address *peer = &r->conn->peer;
-    const struct in6_addr *v6 = &peer->v6.sin6_addr;
-    if (peer->any.sa_family != AF_INET6)
-        (void)inet_ntop(AF_INET, &peer->v4.sin_addr, dst, ADDRESS_MAX);
-    else if (IN6_IS_ADDR_V4MAPPED(v6))
-        (void)inet_ntop(AF_INET, v6->s6_addr + 12, dst, ADDRESS_MAX);
-    else
-        (void)inet_ntop(AF_INET6, v6, dst, ADDRESS_MAX);
-    return dst;
+    return r->conn->peer_text;
 }
 
 void http_query(const struct http_request *r,

@@ -83,7 +83,6 @@ static void answer_text(struct http_request *r, int status, const char *text)
 static void answer_echo(struct http_request *r)
 {
     struct buf body = {0};
-    char peer[ADDRESS_MAX];
     buf_append(&body, http_method_name(r), strlen(http_method_name(r)));
     buf_append(&body, " ", 1);
     buf_append(&body, http_path(r), strlen(http_path(r)));
@@ -92,8 +91,7 @@ static void answer_echo(struct http_request *r)
     buf_append(&body, " [", 2);
     buf_append(&body, http_body(r).at, http_body(r).len);
     buf_append(&body, "] ", 2);
-    http_peer(r, peer);
-    buf_append(&body, peer, strlen(peer));
+    buf_append(&body, http_peer(r), strlen(http_peer(r)));
     const struct http_field fields[] = {{"X-Extra", "yes"}, {NULL, NULL}};
     http_answer(r, 200, "text/plain", &body, fields);
 }
