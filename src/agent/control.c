@@ -218,6 +218,14 @@ void control_leave(struct control *c)
 
 /* ── events ────────────────────────────────────────────────────────────────────────────────── */
 
+static void log_dropped_event(const struct outbox_event *e, const char *why)
+{
+    char quoted[LOG_QUOTE_MAX + 8];
+    log_line(LOG_ERROR, "the control plane refuses an event; it is dropped",
+             "server=%lld seq=%lld event=%s reason=%s", (long long)e->server, (long long)e->seq,
+             e->verb, log_quote(quoted, str_of(why)));
+}
+
 /* False when it is no answer to anything we asked. */
 static bool take_answer(struct control *c, const struct batch *b, const struct json *item)
 {
@@ -230,8 +238,39 @@ static bool take_answer(struct control *c, const struct batch *b, const struct j
     const struct json *error = json_member(item, "error");
     if (!e || e->batch != b->number || !result == !error)
         return false;
+    if (str_eq(json_get_text(json_member(error, "code")), STR("bad_argument")))
+        log_dropped_event(e, json_get_text(json_member(error, "message")).at);
     c->ops.answered(c->ops.user, e, result, error);
     outbox_settle(c->outbox, e);
+    return true;
+}
+
+/* The only one of a batch, which will never be taken: it would keep all behind it back for ever. */
+static void give_up_event(struct control *c, const struct batch *b, const char *why)
+{
+    char parse_why[JSON_WHY_MAX];
+    struct json *error =
+        json_parse(STR("{\"code\":\"refused\",\"message\":\"The control plane refuses this.\","
+                       "\"status\":400}"),
+                   parse_why);
+    struct outbox_event *e = outbox_of_batch(c->outbox, b->number);
+    log_dropped_event(e, why);
+    c->ops.answered(c->ops.user, e, NULL, error);
+    outbox_settle(c->outbox, e);
+    json_free(error);
+}
+
+/* It answered under a number that we did not give: there is one it cannot read. That is found by
+ * sending one at a time. False when it makes no sense at all. */
+static bool hear_nameless(struct control *c, const struct batch *b, const struct json *answers)
+{
+    const struct json *error = json_member(json_item(answers, 0), "error");
+    if (json_length(answers) != b->n || (b->n == 1 && !error))
+        return false;
+    if (b->n == 1)
+        give_up_event(c, b, json_get_text(json_member(error, "message")).at);
+    else
+        c->careful = CAREFUL_EVENTS;
     return true;
 }
 
@@ -243,32 +282,13 @@ static void on_batch_taken(struct control *c, struct batch *b, const struct http
     size_t taken = 0;
     for (size_t i = 0; i < json_length(answers); i++)
         taken += take_answer(c, b, json_item(answers, i));
-    json_free(root);
-    if (taken == b->n) {
+    if (taken == b->n || hear_nameless(c, b, answers)) {
         road_is_well(&c->event_road, "events");
-        return;
+    } else {
+        road_complain(&c->event_road, "events", "its answer does not answer what it was told");
+        road_failed(&c->event_road, c);
     }
-    road_complain(&c->event_road, "events", "its answer does not answer what it was told");
-    road_failed(&c->event_road, c);
-}
-
-/* One that it will never take would keep all behind it back for ever. */
-static void give_up_event(struct control *c, const struct batch *b, const struct http_reply *reply)
-{
-    char why[HTTP_CLIENT_WHY_MAX];
-    char quoted[LOG_QUOTE_MAX + 8];
-    char parse_why[JSON_WHY_MAX];
-    struct json *error =
-        json_parse(STR("{\"code\":\"refused\",\"message\":\"The control plane refuses this.\","
-                       "\"status\":400}"),
-                   parse_why);
-    struct outbox_event *e = outbox_of_batch(c->outbox, b->number);
-    log_line(LOG_ERROR, "the control plane refuses an event; it is dropped",
-             "server=%lld seq=%lld event=%s reason=%s", (long long)e->server, (long long)e->seq,
-             e->verb, log_quote(quoted, str_of(clause(reply, why))));
-    c->ops.answered(c->ops.user, e, NULL, error);
-    outbox_settle(c->outbox, e);
-    json_free(error);
+    json_free(root);
 }
 
 static bool is_refusal(int status)
@@ -280,11 +300,12 @@ static void on_batch_answered(void *user, const struct http_reply *reply)
 {
     struct batch *b = user;
     struct control *c = b->control;
+    char why[HTTP_CLIENT_WHY_MAX];
     b->call = NULL;
     if (reply->status == STATUS_OK)
         on_batch_taken(c, b, reply);
     else if (is_refusal(reply->status) && b->n == 1)
-        give_up_event(c, b, reply);
+        give_up_event(c, b, clause(reply, why));
     else if (is_refusal(reply->status))
         c->careful = CAREFUL_EVENTS;
     else if (road_take(&c->event_road, c, "events", reply))

@@ -184,8 +184,11 @@ const struct shape agent_answer_shape = {
     .help = "What came of an event: a result or an error.",
     .rows =
         (const struct shape_row[]){
-            KEY("server", SHAPE_ID, NULL),
-            KEY("seq", SHAPE_INT64, NULL),
+            {.name = "server",
+             .kind = SHAPE_ID,
+             .may_be_null = true,
+             .help = "null: the event did not say it"},
+            KEY("seq", SHAPE_INT64, "0: the event did not say it"),
             OPTIONAL("result", SHAPE_JSON, "joined: access_token, account, info and scopes"),
             {.name = "error",
              .kind = SHAPE_OBJECT,
@@ -644,7 +647,7 @@ static void open_item(struct item *item, const struct json *v)
 {
     struct reader r = {0};
     const struct json *event = json_member(v, "event");
-    if (!event || !str_eq(json_get_text(event), STR("joined")))
+    if (item->err != 0 || !event || !str_eq(json_get_text(event), STR("joined")))
         return;
     struct str key = read_text(&r, v, "key", 1, KEY_MAX);
     struct str token = read_text(&r, v, "extend_token", 0, TOKEN_MAX);
@@ -805,22 +808,29 @@ static void hear_event(struct call *c, const struct effect *e)
         answer_events(c, work);
 }
 
-/* Who and which; without these nobody could be answered. */
+/* Who and which. One that does not say it is answered in its place all the same: those beside it
+ * must not wait for its sender to mend it. */
+static void read_item(struct call *c, const struct json *v, struct item *ret)
+{
+    struct reader r = {0};
+    *ret = (struct item){.call = c};
+    if (json_kind(v) != JSON_KIND_OBJECT) {
+        fault(&r, NULL, "An event is an object.");
+    } else {
+        ret->server = read_id(&r, v, "server");
+        ret->seq = read_int(&r, v, "seq", 1, INT64_MAX, true);
+    }
+    if (r.failed)
+        refuse_item(ret, ERR_BAD_ARGUMENT, r.why);
+}
+
 static void read_items(struct reader *r, struct call *c, const struct json *root, struct work *work)
 {
     const struct json *list = NULL;
     work->n = read_array(r, root, "events", EVENTS_MAX, true, &list);
     work->items = arena_alloc(&c->arguments.arena, (work->n + 1) * sizeof(struct item));
-    for (size_t i = 0; i < work->n && !r->failed; i++) {
-        const struct json *v = json_item(list, i);
-        if (json_kind(v) != JSON_KIND_OBJECT) {
-            fault(r, "events", "events is a list of objects.");
-            return;
-        }
-        work->items[i] = (struct item){.call = c,
-                                       .server = read_id(r, v, "server"),
-                                       .seq = read_int(r, v, "seq", 1, INT64_MAX, true)};
-    }
+    for (size_t i = 0; i < work->n; i++)
+        read_item(c, json_item(list, i), &work->items[i]);
 }
 
 /* One by one: what an event changed the next one sees. */

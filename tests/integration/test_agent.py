@@ -475,6 +475,33 @@ def test_an_event_that_is_never_taken_does_not_block_the_others(agent, control):
     assert [e["seq"] for e in control.of(12)] == [1, 3]
 
 
+def test_events_that_cannot_be_read_are_dropped_and_the_others_told(control, tmp_path):
+    """A file that was damaged: the control plane refuses what is in it under no number of ours."""
+    settle = control.settle
+
+    def read(event):
+        if event["server"].isdigit():
+            return settle(event)
+        return {"server": None, "seq": event["seq"], "error": {
+            "code": "bad_argument", "message": "server is a number.", "status": 400}}
+
+    control.settle = read
+    folder = tmp_path / "data" / "events"
+    folder.mkdir(parents=True)
+    for server in range(70, 75):
+        event = {"server": "x" if server in (71, 73) else str(server), "seq": 1, "event": "left",
+                 "key": "k"}
+        (folder / str(server)).write_text(f'{1:020}\n+1\tleft\t"k"\t""\t{json.dumps(event)}\n')
+    with Agent(tmp_path, control.url, data=folder.parent) as agent:
+        for server in (70, 72, 74):
+            control.await_event(server, "left")
+        control.wait(lambda: not list(folder.glob("7*")), "end of all that waits")
+        lines = agent.log_lines("the control plane refuses an event; it is dropped")
+        assert sorted(line["server"] for line in lines) == [71, 73]
+        assert {line["reason"] for line in lines} == {"server is a number."}
+        assert not agent.log_lines("the control plane does not answer; what is to be told waits")
+
+
 def test_a_slow_answer_for_one_key_holds_up_no_other(agent, control):
     release = threading.Event()
 

@@ -280,12 +280,29 @@ def test_no_events_are_no_mistake(host):
     assert host.post("/v1/agent/events", {"name": "host-1", "events": []}) == {"answers": []}
 
 
+def test_events_without_a_number_do_not_hold_up_the_others(world, host, ann):
+    """Whoever has one of them in his queue would be stuck with it for ever."""
+    server = server_of(host, ann.create())
+    bad = [7, None, {}, {"server": "x", "seq": 3}, {"server": server.id},
+           {"server": server.id, "seq": 0, "event": "left", "key": "k"},
+           {"server": "0", "seq": 4, "event": "joined", "key": "k"}]
+    good = [{"server": server.id, "seq": 10 + i, "event": "update_settings", "settings": {"n": i}}
+            for i in range(len(bad))]
+    events = [e for pair in zip(bad, good) for e in pair]
+    answers = host.post("/v1/agent/events", {"name": host.name, "events": events})["answers"]
+    assert [a["error"]["code"] for a in answers[::2]] == ["bad_argument"] * len(bad)
+    assert [(a["server"], a["seq"]) for a in answers[::2]] == [
+        (None, 0), (None, 0), (None, 0), (None, 3), (server.id, 0), (server.id, 0), (None, 4)]
+    assert answers[0]["error"]["message"] == "An event is an object."
+    assert answers[4]["error"]["message"] == "server is missing."
+    assert [(a["seq"], a["result"]) for a in answers[1::2]] == [(e["seq"], {}) for e in good]
+    assert world.api.get(f"/v1/rooms/{server.room}")["settings"] == {"n": len(bad) - 1}
+
+
 @pytest.mark.parametrize("events, argument", [
-    ("x", "events"), ([7], "events"), ([{}], "server"), ([{"server": "1"}], "seq"),
-    ([{"server": "0", "seq": 1}], "server"), ([{"server": "1", "seq": 0}], "seq"),
-    ([{"server": "1", "seq": 1, "event": "left"}] * 257, "events"),
+    ("x", "events"), ([{"server": "1", "seq": 1, "event": "left"}] * 257, "events"),
 ])
-def test_events_that_nobody_could_be_answered_for_are_refused(world, events, argument):
+def test_events_that_are_no_list_of_events_are_refused(world, events, argument):
     answer = world.api.ask("POST", "/v1/agent/events", data={"name": "h", "events": events})
     assert (answer.status, answer.error.get("argument")) == (400, argument), answer
 
