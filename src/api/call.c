@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,9 +127,23 @@ void call_render(struct call *c, const struct shape *shape, const void *object)
     shape_write(&w, shape, object, core_config(call_core(c)));
 }
 
+/* A refusal that may be none when it is asked again. */
+static bool is_for_now(const struct call *c)
+{
+    return c->status == 429 || c->status == 503;
+}
+
+void call_retry(struct call *c, struct json_writer *w, int64_t ms)
+{
+    c->retry_s = ms > 1000 ? (ms + 999) / 1000 : 1;
+    if (is_for_now(c))
+        json_key_int(w, "retry_after", c->retry_s);
+}
+
 static void render_error(struct call *c, int err, const char *argument, const char *message)
 {
     struct json_writer w = call_writer(c);
+    c->status = err_status(err);
     json_open_object(&w);
     json_key(&w, "error");
     json_open_object(&w);
@@ -136,9 +151,9 @@ static void render_error(struct call *c, int err, const char *argument, const ch
     json_key_text(&w, "message", str_of(message));
     if (argument)
         json_key_text(&w, "argument", str_of(argument));
+    call_retry(c, &w, 0);
     json_close_object(&w);
     json_close_object(&w);
-    c->status = err_status(err);
 }
 
 void call_refuse(struct call *c, int err, const char *argument, const char *format, ...)
@@ -175,8 +190,11 @@ static const struct http_field *head_of(struct call *c)
         call_head(c, "WWW-Authenticate", STR("Bearer"));
     if (c->status == 405)
         call_head(c, "Allow", str_of(c->allow));
-    if (c->status == 429 || c->status == 503)
-        call_head(c, "Retry-After", STR("1"));
+    if (is_for_now(c)) {
+        char seconds[24];
+        snprintf(seconds, sizeof(seconds), "%" PRId64, c->retry_s);
+        call_head(c, "Retry-After", str_of(seconds));
+    }
     return c->head;
 }
 

@@ -53,6 +53,7 @@ struct call {
     int64_t began_us; /* monotonic */
 
     int status;
+    int64_t retry_s;          /* of a 429 or 503: see call_retry */
     const char *content_type; /* of a good answer; NULL = JSON */
     struct buf body;
     char allow[32];                            /* for the head of a 405 */
@@ -105,6 +106,10 @@ void call_refuse(struct call *c, int err, const char *argument, const char *form
 
 /* The refusal in c->arguments. */
 void call_refuse_argument(struct call *c);
+
+/* In the object of an error whose status is set: when it is worth asking again, in the body and,
+ * the same number of seconds, in the head. Only of 429 and 503; ms 0 = soon. */
+void call_retry(struct call *c, struct json_writer *w, int64_t ms);
 
 /* A line for the head of the answer; the value is copied. name is a constant. At most
  * CALL_HEAD_MAX. What is set first stays, so one of a handler stands for what the status would

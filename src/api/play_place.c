@@ -58,14 +58,6 @@ static void say_ban(struct call *c, struct json_writer *w, const struct placed *
     call_head(c, "X-Ban-Reason", head_text(c, p->ban_reason));
 }
 
-static void say_retry(struct call *c, struct json_writer *w, int64_t ms)
-{
-    char seconds[24];
-    snprintf(seconds, sizeof(seconds), "%" PRId64, (ms + 999) / 1000);
-    json_key_int(w, "retry_after", (ms + 999) / 1000);
-    call_head(c, "Retry-After", str_of(seconds));
-}
-
 static void say_refused(struct call *c, struct json_writer *w)
 {
     const struct asked *a = c->work;
@@ -93,8 +85,7 @@ static void refuse(struct call *c, int err, const char *argument, struct str sen
         json_key_text(&w, "argument", str_of(argument));
     if (ticket != 0)
         json_key_id(&w, "ticket", ticket);
-    if (p && p->retry_after_ms > 0)
-        say_retry(c, &w, p->retry_after_ms);
+    call_retry(c, &w, p ? p->retry_after_ms : 0);
     if (p && err == ERR_BANNED)
         say_ban(c, &w, p);
     if (p && p->tail.len > 0)

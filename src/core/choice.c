@@ -15,7 +15,8 @@
 struct passed {
     int32_t count[HOST_PASSED_REASONS];
     int32_t tried;
-    int64_t silent_ms; /* the shortest silence of those that are silent */
+    int64_t silent_ms;  /* the shortest silence of those that are silent */
+    int64_t backoff_ms; /* until the first of those that failed may be asked again */
 };
 
 static bool is_in(const int64_t *ids, int n, int64_t id)
@@ -42,10 +43,14 @@ static void pass_over(const struct core *core, const struct host *host, struct p
 {
     enum host_passed_over reason = host_passed_over(host);
     int64_t quiet_ms = core->now.core_ms - host->quiet_core_ms;
-    bool first = passed->count[HOST_PASSED_SILENT] == 0;
-    passed->count[reason]++;
+    bool first = passed->count[reason]++ == 0;
     if (reason == HOST_PASSED_SILENT && (first || quiet_ms < passed->silent_ms))
         passed->silent_ms = quiet_ms;
+    if (reason != HOST_PASSED_FAILING)
+        return;
+    int64_t backoff_ms = deadline_at_ms(&host->backoff) - deadline_now(core, DEADLINE_AWAKE);
+    if (first || backoff_ms < passed->backoff_ms)
+        passed->backoff_ms = backoff_ms;
 }
 
 static struct host *best_in(const struct core *core, int8_t region, const int64_t *except,
@@ -98,9 +103,19 @@ static void explain(const struct passed *passed, const char *where, char why[CHO
         add(why, ": there is none");
 }
 
+/* One that failed is known to come back; what a heartbeat may change can change any moment. */
+static int64_t retry_ms(const struct passed *passed)
+{
+    int64_t ms = CHOICE_RETRY_MS;
+    bool any_moment =
+        passed->count[HOST_PASSED_SILENT] > 0 || passed->count[HOST_PASSED_OVERLOADED] > 0;
+    if (passed->count[HOST_PASSED_FAILING] > 0 && (!any_moment || passed->backoff_ms < ms))
+        ms = passed->backoff_ms;
+    return ms > 1000 ? ms : 1000;
+}
+
 struct host *choose_host(const struct core *core, const struct fleet *fleet, int8_t region,
-                         bool elsewhere, const int64_t *except, int n_except,
-                         char why[CHOICE_WHY_MAX])
+                         bool elsewhere, const int64_t *except, int n_except, struct no_host *ret)
 {
     struct passed passed = {0};
     int8_t regions[REGION_CODES];
@@ -108,8 +123,9 @@ struct host *choose_host(const struct core *core, const struct fleet *fleet, int
     uint64_t allowed = regions_allowed(core, fleet->config ? fleet->config->regions : 0);
     bool here = is_bit(allowed, region);
     int n = regions_by_distance(core, allowed, region, regions);
+    ret->retry_ms = CHOICE_RETRY_MS;
     if (!elsewhere && !here) {
-        (void)snprintf(why, CHOICE_WHY_MAX, "%s does not run in %s", fleet->row.name,
+        (void)snprintf(ret->why, sizeof(ret->why), "%s does not run in %s", fleet->row.name,
                        region < 0 ? "any region" : region_name(core, region));
         return NULL;
     }
@@ -121,6 +137,7 @@ struct host *choose_host(const struct core *core, const struct fleet *fleet, int
     (void)snprintf(where, sizeof(where), "%s%s",
                    region < 0 ? "any region" : region_name(core, region),
                    elsewhere && n > 1 ? " or elsewhere" : "");
-    explain(&passed, where, why);
+    explain(&passed, where, ret->why);
+    ret->retry_ms = retry_ms(&passed);
     return NULL;
 }

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { RETRY_AFTER_MS = 5 * 1000, SENTENCE_MAX = 320 };
+enum { SENTENCE_MAX = 320 };
 
 /* One request on its way through the checks. */
 struct placing {
@@ -26,6 +26,8 @@ static int refuse(struct core *core, const struct placing *g, int err)
     struct placed *placed = arena_alloc(&core->out->arena, sizeof(*placed));
     struct str text = text_keep(core, str_of(g->text[0] ? g->text : err_sentence(err)));
     *placed = g->extra;
+    if (placed->retry_after_ms == 0 && (err_status(err) == 503 || err_status(err) == 429))
+        placed->retry_after_ms = CHOICE_RETRY_MS;
     note_refused(core, g->conn, err)->text = text;
     struct effect *e = effect_add(core, EFFECT_PLACED, g->conn);
     e->err = err;
@@ -181,12 +183,12 @@ static int judge_limits(const struct core *core)
 
 static struct host *find_host(struct core *core, struct placing *g, int8_t region)
 {
-    char why[CHOICE_WHY_MAX];
+    struct no_host none;
     bool elsewhere = g->fleet->config->other_regions && !g->p->my_region_only;
-    struct host *host = choose_host(core, g->fleet, region, elsewhere, NULL, 0, why);
+    struct host *host = choose_host(core, g->fleet, region, elsewhere, NULL, 0, &none);
     if (!host) {
-        (void)snprintf(g->text, sizeof(g->text), "%s", why);
-        g->extra.retry_after_ms = RETRY_AFTER_MS;
+        (void)snprintf(g->text, sizeof(g->text), "%s", none.why);
+        g->extra.retry_after_ms = none.retry_ms;
     }
     return host;
 }
@@ -284,7 +286,6 @@ static int join(struct core *core, struct placing *g, int8_t region)
     if (err)
         return err;
     explain(g, region);
-    g->extra.retry_after_ms = RETRY_AFTER_MS;
     return ERR_NO_PLACE;
 }
 
@@ -300,7 +301,6 @@ static int enter(struct core *core, struct placing *g)
     if (!has_places(core, room, g->p)) {
         (void)snprintf(g->text, sizeof(g->text), "the room is full (%d players)",
                        room->row.max_players);
-        g->extra.retry_after_ms = RETRY_AFTER_MS;
         return ERR_NO_PLACE;
     }
     enter_room(core, g, room, room->row.region);

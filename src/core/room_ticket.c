@@ -169,11 +169,30 @@ static const struct ban *ban_of_ticket(const struct core *core, const struct roo
     return ban_of(core, str_of(ticket->row.account), (struct str){0});
 }
 
+static bool may_go_elsewhere(const struct room_ticket *ticket, const struct fleet_config *config)
+{
+    return config->other_regions && !ticket->my_region_only;
+}
+
+/* Until a host could take what failed. */
+static int64_t retry_ms(const struct core *core, const struct room_ticket *ticket)
+{
+    struct no_host none;
+    const struct fleet *fleet = fleet_find(core, ticket->row.fleet);
+    if (!fleet || !fleet->config)
+        return CHOICE_RETRY_MS;
+    bool elsewhere = may_go_elsewhere(ticket, fleet->config);
+    bool now = choose_host(core, fleet, ticket->row.region, elsewhere, NULL, 0, &none);
+    return now ? 1000 : none.retry_ms;
+}
+
 static void answer_failed(struct core *core, const struct room_ticket *ticket, conn_id conn)
 {
     const struct room *room = room_find(core, ticket->row.room);
     struct placed *placed = new_placed(core);
     const struct ban *ban = ticket->row.error == ERR_BANNED ? ban_of_ticket(core, ticket) : NULL;
+    if (ticket->row.error == ERR_SPAWN_FAILED)
+        placed->retry_after_ms = retry_ms(core, ticket);
     if (room)
         placed->tail = text_keep(core, room->row.tail);
     if (ban)
@@ -345,7 +364,7 @@ struct room *room_ticket_spawn(struct core *core, struct room_ticket *ticket,
 static struct host *another_host(const struct core *core, const struct room_ticket *ticket,
                                  const struct room *room)
 {
-    char why[CHOICE_WHY_MAX];
+    struct no_host none;
     int64_t tried[VIEW_HOST_TRIES] = {0};
     int64_t age_ms = core->now.core_ms - room->row.created_core_ms;
     const struct fleet_config *config = room->fleet->config;
@@ -355,9 +374,8 @@ static struct host *another_host(const struct core *core, const struct room_tick
         return NULL;
     for (int i = 0; i < ticket->n_tries; i++)
         tried[i] = ticket->tries[i].host;
-    bool elsewhere = config->other_regions && !ticket->my_region_only;
-    return choose_host(core, room->fleet, ticket->row.region, elsewhere, tried, ticket->n_tries,
-                       why);
+    return choose_host(core, room->fleet, ticket->row.region, may_go_elsewhere(ticket, config),
+                       tried, ticket->n_tries, &none);
 }
 
 void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room *failed,

@@ -209,7 +209,23 @@ def test_what_stopped_the_server_is_said(world, ann):
         assert "status 3" in answer.error["message"]
         assert answer.error["output"] == "no such map\nbye"
         assert answer.error["ticket"].isdigit()
+        assert answer.head["retry-after"] == str(answer.error["retry_after"])
         assert ann.seats() == [] and ann.rooms() == []
+
+
+def test_a_refusal_says_when_a_host_is_back(make_world):
+    world = make_world(default_region="EU", fleets=fleets(), rates=NO_RATES, host_backoff_ms=60000)
+    ann = Player(world, "ann")
+
+    def fail(server):
+        server.agent.servers.pop(server.id)
+        server.say("failed", text="no", tail="")
+
+    with FakeHost(world.muster, script=fail):
+        for code in ("spawn_failed", "no_host"):
+            answer = ann.cannot(503, code, "create")
+            assert 50 <= answer.error["retry_after"] <= 60
+            assert answer.head["retry-after"] == str(answer.error["retry_after"])
 
 
 def test_a_failed_spawn_is_tried_on_another_host(world, ann):
@@ -247,6 +263,7 @@ def test_placing_is_refused_when_muster_stops(world, ann):
         world.muster.term()
         thread.join()
     assert (answers[0].status, answers[0].error["code"]) == (503, "busy")
+    assert answers[0].head["retry-after"] == str(answers[0].error["retry_after"])
 
 
 # --- filters

@@ -160,6 +160,51 @@ static void a_second_failure_is_the_answer(void **state)
     assert_string_equal(view.end_reason, "spawn_failed");
 }
 
+static int64_t retry_after_ms(struct fixture *f, conn_id conn, int err)
+{
+    return answered(f, EFFECT_PLACED, conn, err)->placed->retry_after_ms;
+}
+
+static void who_is_refused_is_told_when_a_host_is_back(void **state)
+{
+    struct fixture *f = *state;
+    struct event heard = {.kind = EVENT_HOST_HEARD};
+    host_up(f, 0, EU);
+    conn_id conn = create(f, "ann");
+    heard.host_heard = (struct host_heard){.server = spawned(f)->row.server,
+                                           .spawn = true,
+                                           .err = ERR_SPAWN_FAILED,
+                                           .text = STR("no such binary")};
+    step(f, &heard);
+    assert_int_equal(retry_after_ms(f, conn, ERR_SPAWN_FAILED), 10 * 1000);
+    rooms_pass(f, 4000);
+    assert_int_equal(retry_after_ms(f, create(f, "ben"), ERR_NO_HOST), 6000);
+    rooms_pass(f, 5500);
+    assert_int_equal(retry_after_ms(f, create(f, "ben"), ERR_NO_HOST), 1000);
+    host_up(f, 1, EU)->memory = 99; /* it may have memory again any moment */
+    rooms_pass(f, HOST_BEAT_MS);
+    create(f, "cid");
+    heard.host_heard.server = spawned(f)->row.server;
+    step(f, &heard);
+    assert_int_equal(retry_after_ms(f, create(f, "ben"), ERR_NO_HOST), CHOICE_RETRY_MS);
+}
+
+static void who_may_try_another_host_at_once_is_told_so(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    host_up(f, 1, EU);
+    host_up(f, 2, EU);
+    conn_id conn = create(f, "ann");
+    for (int i = 0; i < 2; i++) {
+        struct event heard = {.kind = EVENT_HOST_HEARD};
+        heard.host_heard = (struct host_heard){
+            .server = spawned(f)->row.server, .spawn = true, .err = ERR_SPAWN_FAILED};
+        step(f, &heard);
+    }
+    assert_int_equal(retry_after_ms(f, conn, ERR_SPAWN_FAILED), 1000);
+}
+
 static void a_late_failure_is_not_tried_again(void **state)
 {
     struct fixture *f = *state;
@@ -421,6 +466,8 @@ int main(void)
         ROOMS_TEST(inited_with_settings_that_are_none_is_refused),
         ROOMS_TEST(a_spawn_that_fails_soon_is_tried_on_another_host),
         ROOMS_TEST(a_second_failure_is_the_answer),
+        ROOMS_TEST(who_is_refused_is_told_when_a_host_is_back),
+        ROOMS_TEST(who_may_try_another_host_at_once_is_told_so),
         ROOMS_TEST(a_late_failure_is_not_tried_again),
         ROOMS_TEST(a_refused_spawn_goes_to_the_next_host),
         ROOMS_TEST(a_spawn_that_nobody_hears_is_said_again_then_given_up),
