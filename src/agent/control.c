@@ -23,6 +23,8 @@ enum {
 
     STATUS_OK = 200,
     STATUS_BAD = 400,
+    STATUS_UNAUTHORIZED = 401,
+    STATUS_FORBIDDEN = 403,
     STATUS_TOO_LARGE = 413,
     STATUS_UNPROCESSABLE = 422,
 };
@@ -80,15 +82,25 @@ static void road_is_well(struct road *r, const char *what)
     r->hops = 0;
 }
 
+/* Whoever reads it should look at the right place: the network, our token, or there. */
+static const char *trouble(int status)
+{
+    if (status == 0)
+        return "the control plane does not answer; what is to be told waits";
+    if (status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN)
+        return "the control plane refuses our access token; what is to be told waits";
+    return "the control plane cannot take what it is told; it waits";
+}
+
 /* Each reason is logged once, not each try. */
-static void road_complain(struct road *r, const char *what, const char *why)
+static void road_complain(struct road *r, const char *what, int status, const char *why)
 {
     char quoted[LOG_QUOTE_MAX + 8];
     if (strcmp(r->complaint, why) == 0)
         return;
     snprintf(r->complaint, sizeof(r->complaint), "%s", why);
-    log_line(LOG_WARN, "the control plane does not answer; what is to be told waits",
-             "for=%s url=\"%s\" reason=%s", what, r->base, log_quote(quoted, str_of(why)));
+    log_line(LOG_WARN, trouble(status), "for=%s url=\"%s\" reason=%s", what, r->base,
+             log_quote(quoted, str_of(why)));
 }
 
 /* Somewhere between half of it and all of it, so that a thousand agents do not come at once. */
@@ -146,7 +158,7 @@ static bool road_take(struct road *r, const struct control *c, const char *what,
     char why[HTTP_CLIENT_WHY_MAX];
     if (is_redirect(reply) && road_turn(r, reply->location))
         return true;
-    road_complain(r, what, clause(reply, why));
+    road_complain(r, what, reply->status, clause(reply, why));
     road_failed(r, c);
     return false;
 }
@@ -285,7 +297,8 @@ static void on_batch_taken(struct control *c, struct batch *b, const struct http
     if (taken == b->n || hear_nameless(c, b, answers)) {
         road_is_well(&c->event_road, "events");
     } else {
-        road_complain(&c->event_road, "events", "its answer does not answer what it was told");
+        road_complain(&c->event_road, "events", STATUS_OK,
+                      "its answer does not answer what it was told");
         road_failed(&c->event_road, c);
     }
     json_free(root);

@@ -419,8 +419,9 @@ def test_a_control_plane_that_does_not_know_us(tmp_path):
         control.wait(lambda: "/v1/agent/heartbeat" in control.connections, "heartbeat")
         control.token = "agents-token"
         control.await_beat()
-        lines = agent.log_lines("the control plane does not answer; what is to be told waits")
+        lines = agent.log_lines("the control plane refuses our access token; what is to be told waits")
         assert any("401: Who are you?" in line["reason"] for line in lines)
+        assert not agent.log_lines("the control plane does not answer; what is to be told waits")
 
 
 # ── somebody is away ──────────────────────────────────────────────────────────────────────────
@@ -462,6 +463,8 @@ def test_a_control_plane_in_trouble_is_told_the_same_again(agent, control):
     assert len(control.of(12, "left")) == 1
     events = {json.dumps(b["events"]) for b in control.batches[1:]}
     assert len(events) == 1, "the same, later"
+    (line,) = agent.log_lines("the control plane cannot take what it is told; it waits")
+    assert (line["for"], line["reason"]) == ("events", "it answered 503: Not now.")
 
 
 def test_an_event_that_is_never_taken_does_not_block_the_others(agent, control):

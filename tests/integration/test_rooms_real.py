@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from agent_proc import alive, free_ports
+from agent_proc import Agent, alive, free_ports
 from muster_proc import REPO, run
 from players import token_of
 from real_rooms import ARENA, PROBE, Rooms, parent_of, playing
@@ -788,3 +788,16 @@ def test_a_version_that_only_crashes_is_quarantined(make_rooms, tmp_path):
     deploy(rooms, archive_of(tmp_path / "good.tar.gz", "good"))
     assert version(rooms)["quarantined"] is False
     assert rooms.first_line(rooms.create("ann"))["who"] == "good"
+
+
+# ── the agent's token ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_token_that_lacks_the_scope_is_told_as_that(world, tmp_path):
+    url = "http://%s:%d" % world.muster.http_address
+    with Agent(tmp_path, url, token_of(world, "host-1", "muster_read")) as agent:
+        (line, *_) = world.wait(lambda: agent.log_lines(
+            "the control plane refuses our access token; what is to be told waits"), "such a line")
+        assert line["reason"] == (
+            "it answered 403: This needs the scope game_host, which the access token has not.")
+        assert not agent.log_lines("the control plane does not answer; what is to be told waits")
