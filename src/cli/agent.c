@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -9,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,7 @@ const char agent_usage[] =
 
 enum {
     TOKEN_MAX = 8 * 1024,
+    SCOPES_MAX = 512,
     HEARTBEAT_MS = 5000,
     FILES = 4096,
     PROCESSES = 512,
@@ -244,6 +247,42 @@ static bool take_token(const struct arguments *a, char ret[TOKEN_MAX])
     return *ret || args_refuse("agent", "--token-file %s is empty", a->token_file);
 }
 
+/* The scopes that a token says it has, with commas between them; "" when it does not say so in a
+ * way that we know. Whether they are true is the control plane's to judge. */
+static void read_scopes(const char *token, char ret[SCOPES_MAX])
+{
+    char payload[TOKEN_MAX];
+    char why[JSON_WHY_MAX];
+    size_t len = 0;
+    const char *from = strchr(token, '.');
+    const char *to = from ? strchr(from + 1, '.') : NULL;
+    ret[0] = '\0';
+    if (!to ||
+        sodium_base642bin((uint8_t *)payload, sizeof(payload), from + 1, (size_t)(to - from - 1),
+                          NULL, &len, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
+        return;
+    struct json *claims = json_parse((struct str){payload, len}, why);
+    if (!str_copy(ret, SCOPES_MAX, json_get_text(json_member(claims, "sco"))))
+        ret[0] = '\0';
+    json_free(claims);
+}
+
+/* Whoever takes over this host has the token, and what it can do. */
+static void warn_of_power(const struct arguments *a, const char *token)
+{
+    char scopes[SCOPES_MAX];
+    char quoted[LOG_QUOTE_MAX + 8];
+    const char *from = a->token ? "--token" : a->token_file ? "--token-file" : "MUSTER_TOKEN";
+    read_scopes(token, scopes);
+    if (!scopes[0] || strcmp(scopes, "game_host") == 0)
+        return;
+    log_line(
+        LOG_WARN,
+        "this access token can do more than an agent needs; issue one with: muster token issue "
+        "--account HOST --scopes game_host",
+        "from=%s scopes=%s", from, log_quote(quoted, str_of(scopes)));
+}
+
 static bool take_ports(const struct arguments *a, struct agent_config *ret)
 {
     char *end = NULL;
@@ -415,6 +454,7 @@ int agent_verb_run(int argc, char **argv)
     if (!read_arguments(argc, argv, &a) || !check(&a, &words, &config))
         return EXIT_USAGE;
     use_log(&a);
+    warn_of_power(&a, words.token);
     int code = find_shim(&words) ? run(&config) : EXIT_REFUSED;
     explicit_bzero(words.token, sizeof(words.token));
     return code;

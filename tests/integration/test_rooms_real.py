@@ -793,6 +793,10 @@ def test_a_version_that_only_crashes_is_quarantined(make_rooms, tmp_path):
 # ── the agent's token ─────────────────────────────────────────────────────────────────────────
 
 
+MORE_THAN_NEEDED = ("this access token can do more than an agent needs; issue one with: "
+                    "muster token issue --account HOST --scopes game_host")
+
+
 def test_a_token_that_lacks_the_scope_is_told_as_that(world, tmp_path):
     url = "http://%s:%d" % world.muster.http_address
     with Agent(tmp_path, url, token_of(world, "host-1", "muster_read")) as agent:
@@ -801,3 +805,24 @@ def test_a_token_that_lacks_the_scope_is_told_as_that(world, tmp_path):
         assert line["reason"] == (
             "it answered 403: This needs the scope game_host, which the access token has not.")
         assert not agent.log_lines("the control plane does not answer; what is to be told waits")
+
+
+@pytest.mark.parametrize("scopes, by, warned", [
+    ("game_host", "--token-file", False), ("game_host,muster_read", "--token-file", True),
+    ("game_host,muster_admin", "MUSTER_TOKEN", True)])
+def test_a_token_that_can_do_too_much_is_told(world, tmp_path, monkeypatch, scopes, by, warned):
+    """The environment may hold the administrator's, for other commands."""
+    url = "http://%s:%d" % world.muster.http_address
+    token = token_of(world, "host-1", *scopes.split(","))
+    agent = Agent(tmp_path, url, token)
+    del agent.options["token"]
+    if by == "MUSTER_TOKEN":
+        monkeypatch.setenv(by, token)
+    else:
+        (tmp_path / "token").write_text(token)
+        agent.options["token-file"] = tmp_path / "token"
+    with agent:
+        world.wait(lambda: world.api.all("/v1/hosts"), "heartbeat")
+        lines = agent.log_lines(MORE_THAN_NEEDED)
+        assert [line["from"] for line in lines] == [by] * warned
+        assert token not in agent.log()
