@@ -278,8 +278,9 @@ static size_t depth_of(struct str text)
 /* The fault as a clause; what the parser quotes of the text is cut where a character ends. */
 static void say(char why[JSON_WHY_MAX], const json_error_t *fault)
 {
+    bool nul = json_error_code(fault) == json_error_null_character; /* it names a flag of its own */
     (void)snprintf(why, JSON_WHY_MAX, "line %d, column %d: %.120s", fault->line, fault->column,
-                   fault->text);
+                   nul ? "\\u0000 must not be in a text" : fault->text);
     size_t good = 0;
     size_t n = 0;
     struct str all = str_of(why);
