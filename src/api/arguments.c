@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char access_token_name[] = "access_token";
 
@@ -84,6 +85,8 @@ static int refuse_value(struct arguments *a, const struct field *f, struct str g
                                 "%s is a whole number from %" PRId64 " to %" PRId64 ", not %s.",
                                 f->name, f->min, f->max, shown);
     case FIELD_TEXT:
+        if (f->form)
+            return arguments_refuse(a, f->name, "%s is %s, not %s.", f->name, f->form, shown);
         return arguments_refuse(a, f->name,
                                 "%s is text of %" PRId64 " to %" PRId64
                                 " bytes without control characters, not %s.",
@@ -108,6 +111,21 @@ static int refuse_value(struct arguments *a, const struct field *f, struct str g
                                 f->name, f->min, f->max, shown);
     }
     abort();
+}
+
+/* The one form of a value, kept with the arguments. */
+static struct str keep_json(struct arguments *a, const struct json *value)
+{
+    struct buf text = {0};
+    json_any(&(struct json_writer){.out = &text}, value);
+    struct str kept = arena_str(&a->arena, (struct str){(const char *)text.data, text.len});
+    buf_done(&text);
+    return kept;
+}
+
+static int refuse_json(struct arguments *a, const struct field *f, const struct json *got)
+{
+    return refuse_value(a, f, keep_json(a, got));
 }
 
 static int refuse_name(struct arguments *a, const char *name)
@@ -226,7 +244,7 @@ static int set_array(struct arguments *a, const struct field *f, struct argument
     for (size_t i = 0; i < json_length(array); i++) {
         const struct json *item = json_item(array, i);
         if (json_kind(item) != JSON_KIND_TEXT)
-            return refuse_value(a, f, STR("a list of something else"));
+            return refuse_json(a, f, array);
         int err = add_item(a, f, v, json_get_text(item));
         if (err != 0)
             return err;
@@ -256,24 +274,16 @@ static int set_list(struct arguments *a, const struct field *f, struct argument 
     return fits(f, v->n_items) ? 0 : refuse_value(a, f, text);
 }
 
-/* The one form of an object, kept with the arguments. */
-static struct str keep_object(struct arguments *a, const struct json *object)
-{
-    struct buf text = {0};
-    json_any(&(struct json_writer){.out = &text}, object);
-    struct str kept = arena_str(&a->arena, (struct str){(const char *)text.data, text.len});
-    buf_done(&text);
-    return kept;
-}
-
 static int set_object(struct arguments *a, const struct field *f, struct argument *v,
                       const struct json *object)
 {
     if (json_kind(object) != JSON_KIND_OBJECT)
-        return refuse_value(a, f, STR("something else"));
-    v->text = keep_object(a, object);
+        return refuse_json(a, f, object);
+    v->text = keep_json(a, object);
     if ((int64_t)v->text.len > f->max)
-        return refuse_value(a, f, v->text);
+        return arguments_refuse(a, f->name,
+                                "%s is a JSON object of at most %" PRId64 " bytes, not of %zu.",
+                                f->name, f->max, v->text.len);
     return 0;
 }
 
@@ -281,15 +291,17 @@ static int set_objects(struct arguments *a, const struct field *f, struct argume
                        const struct json *array)
 {
     if (json_kind(array) != JSON_KIND_ARRAY)
-        return refuse_value(a, f, STR("something else"));
+        return refuse_json(a, f, array);
     if (!fits(f, json_length(array)))
-        return refuse_value(a, f, json_length(array) == 0 ? STR("[]") : STR("more of them"));
+        return arguments_refuse(
+            a, f->name, "%s is a list of %" PRId64 " to %" PRId64 " JSON objects, not of %zu.",
+            f->name, f->min, f->max, json_length(array));
     v->items = arena_alloc(&a->arena, json_length(array) * sizeof(*v->items));
     for (size_t i = 0; i < json_length(array); i++) {
         const struct json *item = json_item(array, i);
         if (json_kind(item) != JSON_KIND_OBJECT)
-            return refuse_value(a, f, STR("a list of something else"));
-        v->items[v->n_items++] = keep_object(a, item);
+            return refuse_json(a, f, array);
+        v->items[v->n_items++] = keep_json(a, item);
     }
     return 0;
 }
@@ -307,10 +319,16 @@ static int set_parsed(struct arguments *a, const struct field *f, struct argumen
     return err;
 }
 
+/* In any case: Python's forms have True, others TRUE. */
+static bool is_written(struct str text, struct str word)
+{
+    return text.len == word.len && strncasecmp(text.at, word.at, word.len) == 0;
+}
+
 static int set_bool(struct arguments *a, const struct field *f, struct argument *v, struct str text)
 {
-    bool yes = str_eq(text, STR("true")) || str_eq(text, STR("1"));
-    if (!yes && !str_eq(text, STR("false")) && !str_eq(text, STR("0")))
+    bool yes = is_written(text, STR("true")) || str_eq(text, STR("1"));
+    if (!yes && !is_written(text, STR("false")) && !str_eq(text, STR("0")))
         return refuse_value(a, f, text);
     v->number = yes;
     return 0;
@@ -353,18 +371,17 @@ static int set_json(struct arguments *a, const struct field *f, struct argument 
             return set_array(a, f, v, value);
         if (f->kind == FIELD_OBJECTS)
             return set_objects(a, f, v, value);
-        return refuse_value(a, f, STR("a list"));
+        return refuse_json(a, f, value);
     case JSON_KIND_OBJECT:
-        return f->kind == FIELD_JSON ? set_object(a, f, v, value)
-                                     : refuse_value(a, f, STR("an object"));
+        return f->kind == FIELD_JSON ? set_object(a, f, v, value) : refuse_json(a, f, value);
     case JSON_KIND_BOOL:
         if (f->kind == FIELD_BOOL) {
             v->number = json_get_bool(value);
             return 0;
         }
-        return refuse_value(a, f, json_get_bool(value) ? STR("true") : STR("false"));
+        return refuse_json(a, f, value);
     case JSON_KIND_REAL:
-        return refuse_value(a, f, STR("a fraction"));
+        return refuse_json(a, f, value);
     case JSON_KIND_NULL:
         break;
     }

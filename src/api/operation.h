@@ -18,7 +18,7 @@ enum field_kind {
     FIELD_TEXT,    /* min..max bytes of UTF-8 without control characters */
     FIELD_WORD,    /* one of words */
     FIELD_LIST,    /* min..max texts, each one of words when there are any */
-    FIELD_BOOL,    /* true or false; as text also 1 or 0 */
+    FIELD_BOOL,    /* true or false, as text in any case; also 1 or 0 */
     FIELD_JSON,    /* an object of at most max bytes; as text, JSON */
     FIELD_OBJECTS, /* min..max objects; as text, a JSON array */
 };
@@ -34,6 +34,7 @@ struct field {
     const char *const *words; /* closed by NULL */
     bool has_otherwise;
     int64_t otherwise; /* FIELD_INT, FIELD_BOOL: its value when it is not given */
+    const char *form;  /* FIELD_TEXT: what it must look like, for a refusal; NULL = any text */
     const char *help;
 };
 

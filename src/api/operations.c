@@ -154,6 +154,7 @@ static const char *const bool_words[] = {"true", "false", NULL};
 #define EXPIRES(required_)                                                                         \
     {                                                                                              \
         .name = "expires", .kind = FIELD_TEXT, .required = (required_), .min = 19, .max = 19,      \
+        .form = "a date as 2026-12-31 23:59:59 in UTC",                                            \
         .help = "until when: YYYY-MM-DD HH:MM:SS in UTC"                                           \
     }
 

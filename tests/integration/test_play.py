@@ -99,7 +99,8 @@ def test_unknown_games_servers_versions_and_rooms(ann):
 
 
 WRONG = [
-    ("settings", "[]", "settings is a JSON object of at most 49152 bytes, not 'something else'."),
+    ("settings", "[]", "settings is a JSON object of at most 49152 bytes, not '[]'."),
+    ("settings", "5", "settings is a JSON object of at most 49152 bytes, not '5'."),
     ("settings", "{", "settings is no JSON: line 1, column 1: string or '}' expected near end of file."),
     ("settings", '{"a":{"@func":"like","@value":1}}', None),
     ("settings", '{"a":{"@func":"in"}}', None),
@@ -127,8 +128,23 @@ def test_wrong_arguments_are_named(ann, name, text, sentence):
         answer = ann.ask("POST", "/join/arena/main/1.0", **way)
         assert (answer.status, answer.error["code"]) == (400, "bad_argument"), (way, answer)
         assert answer.error["argument"] == name
-        if sentence and "data" not in way:
+        if sentence and ("data" not in way or sentence.startswith("settings is a JSON")):
             assert answer.error["message"] == sentence
+
+
+def test_true_and_false_in_any_case(ann):
+    for yes, no in (("True", "False"), ("TRUE", "FALSE"), ("1", "0")):
+        ann.refused("POST", "/join/arena/main/1.0", 503, "no_place",
+                    form={"auto_create": no, "my_region_only": yes})
+
+
+def test_a_form_in_parts_is_told_what_to_be_instead(ann):
+    part = b'--x\r\nContent-Disposition: form-data; name="settings"\r\n\r\n{}\r\n--x--\r\n'
+    answer = ann.ask("POST", "/create/arena/main/1.0", body=part,
+                     content_type="multipart/form-data; boundary=x")
+    assert (answer.status, answer.error["code"]) == (415, "unsupported_type")
+    assert answer.error["message"] == (
+        "The body must be application/json or application/x-www-form-urlencoded.")
 
 
 HOSTILE = {
@@ -262,6 +278,9 @@ def test_ban_arguments(warden):
                         ("reason", "x" * 256)):
         answer = warden.ask("POST", "/ban/issue", form={**right, name: value})
         assert (answer.status, answer.error["argument"]) == (400, name), value
+    for value in ("tomorrow", "2099-12-31T23:59:59", "2099-02-30 00:00:00"):
+        assert warden.refused("POST", "/ban/issue", 400, "bad_argument", form={**right, "expires": value}) == (
+            f"expires is a date as 2026-12-31 23:59:59 in UTC, not '{value}'.")
     for number in ("0", "-1", "x", "99999999999999999999"):
         warden.refused("GET", f"/ban/{number}", 400, "bad_argument")
     warden.refused("GET", "/ban/12345", 404, "not_found")

@@ -136,8 +136,7 @@ static void each_mistake_has_its_sentence(void **state)
         {"regions", "[]",
          "regions is a list of 1 to 3 texts, as JSON or with commas between them, not '[]'."},
         {"regions", "[1]",
-         "regions is a list of 1 to 3 texts, as JSON or with commas between them, not 'a list of "
-         "something else'."},
+         "regions is a list of 1 to 3 texts, as JSON or with commas between them, not '[1]'."},
         {"regions", "[\"a\"",
          "regions is a list of 1 to 3 texts, as JSON or with commas between them, not "
          "'[\\\"a\\\"'."},
@@ -163,11 +162,11 @@ static void json_of_the_wrong_kind_is_refused(void **state)
         const char *why;
     } cases[] = {
         {"[]", NULL, "The body is no JSON object."},
-        {"{\"id\":1.5}", "id", "id is a decimal number from 1 on, not 'a fraction'."},
+        {"{\"id\":1.5}", "id", "id is a decimal number from 1 on, not '1.5'."},
         {"{\"id\":true}", "id", "id is a decimal number from 1 on, not 'true'."},
-        {"{\"id\":{}}", "id", "id is a decimal number from 1 on, not 'an object'."},
+        {"{\"id\":{}}", "id", "id is a decimal number from 1 on, not '{}'."},
         {"{\"name\":[\"a\"]}", "name",
-         "name is text of 1 to 8 bytes without control characters, not 'a list'."},
+         "name is text of 1 to 8 bytes without control characters, not '[\\\"a\\\"]'."},
         {"{\"regions\":7}", "regions",
          "regions is a list of 1 to 3 texts, as JSON or with commas between them, not '7'."},
         {"{\"access_token\":7}", "access_token", "access_token is text."},
