@@ -39,7 +39,13 @@ struct enrolment {
     int64_t stored;   /* the id of one that an operator made; 0 in the configuration */
 };
 
-enum fleet_provider { PROVIDER_CHAT, PROVIDER_AGENT };
+enum fleet_provider { PROVIDER_CHAT, PROVIDER_AGENT, PROVIDER_AGONES };
+
+/* What a proxy knows players by. */
+enum fleet_token {
+    TOKEN_OPAQUE,    /* derived: another for each seat */
+    TOKEN_PLAYER_ID, /* the first 16 bytes of the player's id */
+};
 
 enum { FLEET_VERSIONS_MAX = 16 };
 
@@ -67,6 +73,13 @@ struct fleet_config {
     int64_t session_ms; /* the longest a room may be open */
     struct version_config versions[FLEET_VERSIONS_MAX];
     size_t n_versions;
+
+    /* Allocations. */
+    bool taken_at_once;   /* confirm: none. A seat counts as taken when it is given */
+    bool spread;          /* the emptiest room first, else the fullest */
+    bool queue_when_full; /* nothing is free and nothing can be started: wait, else fail */
+    int64_t queue_ms;     /* the longest anybody waits in line */
+    enum fleet_token token;
 };
 
 /* At most `count` in `ms`; count 0 = no limit. */
@@ -121,6 +134,7 @@ struct core_limits {
     int32_t rooms;       /* not ended; more are refused with "Too many open requests" */
     int32_t bans;        /* the oldest that has expired makes room */
     int32_t deployments; /* of one fleet */
+    int32_t queued;      /* allocations in line */
 };
 
 struct core_config {
@@ -198,6 +212,9 @@ struct core_counts {
     int32_t room_seats; /* reserved and taken */
     int32_t room_tickets_open;
     int32_t bans; /* that hold; an expired one counts until the next tick */
+    int32_t allocations_open;
+    int32_t allocations_queued;
+    int32_t allocations_owed; /* results that no bus has confirmed */
 };
 void core_count(const struct core *core, struct core_counts *ret);
 

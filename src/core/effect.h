@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "core/event.h"
+#include "wire/envelope.h"
 
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ enum effect_kind {
     EFFECT_PLACED,         /* err, ticket, session, server_id, text: a sentence; placed */
     EFFECT_HOST_BEAT,      /* err, object: the host's id */
     EFFECT_AGENT,          /* err, text; JOINED: taken; verb: enum agent_verb */
+    EFFECT_SOUGHT,         /* err, object: the allocation, result */
     EFFECT_OPERATED, /* err, verb, object; ENROL, ROTATE: token; wall_ms: of the first asking */
 
     /* Commands and news: nobody asked. */
@@ -40,6 +42,14 @@ enum effect_kind {
     EFFECT_SPAWN,     /* spawn */
     EFFECT_TERMINATE, /* host, ip: the agent's URL, object: the server, text: why */
     EFFECT_KICK_SEAT, /* host, ip: the agent's URL, object: the server, token: the key, text: why */
+
+    /* Owed until EVENT_PUBLISHED; conn is 0. on: nobody waits for it but whoever shows positions,
+     * so that one may be lost. */
+    EFFECT_RESULT, /* object: the allocation, event: its state, verb: enum seek_bus, result */
+
+    /* To a proxy of PROVIDER_AGONES; conn is 0. on: add, answered with EVENT_ROUTED; else remove.
+     */
+    EFFECT_ROUTE, /* host, object: the server, session, ticket: the seat, token, on */
 
     EFFECT_NOTE, /* note, and the ids it speaks of: one line for the log */
 
@@ -111,7 +121,13 @@ enum note {
     NOTE_SEAT_LEFT, /* text: why */
     NOTE_VERSION_QUARANTINED,
     NOTE_VERSION_SWITCHED,
-    NOTE_STOPPED, /* we did not run for a while; liveness deadlines moved */
+    NOTE_ALLOCATION_OPENED,          /* object: the allocation, chat: the player, text: its name */
+    NOTE_ALLOCATION_QUEUED,          /* … load: the position */
+    NOTE_ALLOCATION_DONE,            /* … text: how: "rejoin" "friend" "room" "spawn" "queue" */
+    NOTE_ALLOCATION_FAILED,          /* … err, text: the sentence */
+    NOTE_ALLOCATION_UNKNOWN_FRIENDS, /* nobody of them has a seat in the fleet */
+    NOTE_TOKEN_COLLISION,            /* another player who is there has the same routing token */
+    NOTE_STOPPED,                    /* we did not run for a while; liveness deadlines moved */
     NOTES
 };
 
@@ -151,6 +167,8 @@ struct spawn {
     int32_t max_players;
     struct str settings;
     int64_t within_ms; /* until INITED must have been said */
+    struct str ticket; /* PROVIDER_AGONES: the name of whose allocation it is */
+    struct str tokens; /* … the routing tokens of those who come, with commas between them */
 };
 
 /* EFFECT_AGENT of a JOINED: whose seat it is. */
@@ -197,6 +215,7 @@ struct effect {
     const struct placed *placed;
     const struct spawn *spawn;
     const struct taken *taken;
+    const struct envelope_result *result;
     struct chat_list servers; /* EFFECT_CHAT_HELLO: encoded struct chat_server_entry */
 };
 

@@ -48,6 +48,12 @@ enum event_kind {
     EVENT_AGENT,      /* something happened on a host */
     EVENT_HOST_HEARD, /* what an agent said to a spawn or a terminate */
 
+    /* allocations */
+    EVENT_SEEK,      /* a player wants a place in a fleet */
+    EVENT_UNSEEK,    /* … no more */
+    EVENT_PUBLISHED, /* a bus has a result */
+    EVENT_ROUTED,    /* a proxy has a token, or cannot have it: the answer to EFFECT_ROUTE */
+
     /* the store (sent by the pipeline only) */
     EVENT_STORE_DOWN, /* commits fail: refuse what would change anything */
     EVENT_STORE_UP,   /* commits work again: settle what is owed */
@@ -76,7 +82,8 @@ enum operate_verb {
     OPERATE_BAN,
     OPERATE_UPDATE_BAN,
     OPERATE_LIFT_BAN,
-    OPERATE_STDIN, /* a line was written to a server's input: for the audit only */
+    OPERATE_STDIN,   /* a line was written to a server's input: for the audit only */
+    OPERATE_DEQUEUE, /* takes the player `account` out of the queue he stands in */
     OPERATE_VERBS
 };
 
@@ -151,6 +158,45 @@ struct place {
     uint8_t arguments[OPERATE_DIGEST];
 };
 
+/* Where an allocation came from, and so where its results go. Stored: append only. */
+enum seek_bus { BUS_HTTP, BUS_NATS, BUS_PUBSUB, BUSES };
+
+enum { SEEK_NAME_MAX = 128, SEEK_FRIENDS_MAX = 64, SEEK_PRIORITY_MAX = 100 };
+
+/* EVENT_SEEK. With BUS_HTTP the answer is EFFECT_SOUGHT on conn; otherwise conn is 0 and every
+ * result is an EFFECT_RESULT. The name is the key: a repeat gets the same result and takes nothing
+ * twice; the same name with other arguments is refused. */
+struct seek {
+    struct str name;
+    enum seek_bus bus;
+    struct str player; /* 1..64 bytes */
+    struct str info;   /* a JSON object, at most 4 KiB; may be empty */
+    struct str from;   /* his address as text; may be empty */
+    const struct str *friends;
+    size_t n_friends;
+    const struct str *party; /* who comes along; he himself may be among them */
+    size_t n_party;
+    bool any_room;      /* canJoinNotFound */
+    bool rejoin;        /* who has a seat keeps it, unless he asks for friends or a party */
+    bool move_party;    /* his whole party comes along, or nobody */
+    int32_t priority;   /* 0..SEEK_PRIORITY_MAX: each step is worth a minute in line */
+    struct place where; /* of it only fleet, region, latencies and the place on the map are read */
+    uint8_t arguments[OPERATE_DIGEST];
+};
+
+/* EVENT_PUBLISHED: the result of that allocation in that state (enum allocation_state). */
+struct published {
+    int64_t allocation;
+    int8_t state;
+};
+
+/* EVENT_ROUTED */
+struct routed {
+    int64_t seat;
+    int err; /* 0: the token is in place */
+    struct str text;
+};
+
 /* As the agent sees a server of its. */
 enum host_server_state { HOST_SERVER_STARTING = 1, HOST_SERVER_RUNNING, HOST_SERVER_ENDING };
 
@@ -178,8 +224,9 @@ struct host_beat {
     size_t n_servers;
     const uint8_t (*deployments)[OPERATE_DIGEST]; /* those it has unpacked */
     size_t n_deployments;
-    int64_t beat; /* counts up while the agent runs; from 1 when it starts */
-    bool leaving; /* it is being stopped: nothing new, please */
+    int64_t beat;     /* counts up while the agent runs; from 1 when it starts */
+    bool leaving;     /* it is being stopped: nothing new, please */
+    struct str fleet; /* the only one it runs (a cluster's fleet); empty = any of PROVIDER_AGENT */
 };
 
 enum agent_verb {
@@ -215,6 +262,8 @@ struct agent_event {
     bool ran;              /* FAILED: it ended by itself, as exit_code or exit_signal says */
     bool timed_out;        /* FAILED: its agent ended it because it took too long */
     bool hung;             /* EXITED: … because it did not answer */
+    struct str address;    /* INITED: where players reach it; empty = at its host */
+    struct str name;       /* INITED: what its provider calls it; may be empty */
 };
 
 /* A command reached a host, or did not. */
@@ -251,6 +300,12 @@ struct event {
         struct host_beat host_beat;
         struct agent_event agent;
         struct host_heard host_heard;
+        struct seek seek;
+        struct {
+            struct str name; /* of the allocation */
+        } unseek;
+        struct published published;
+        struct routed routed;
         struct {
             int64_t round_trip_us; /* 0 = not measured */
         } pong;

@@ -6,8 +6,9 @@
 #pragma once
 
 #include "core/core.h"
+#include "wire/envelope.h"
 
-enum { VIEW_TRIES = 4 };
+enum { VIEW_TRIES = 4, ROUTE_TOKEN_SIZE = 25 };
 
 /* Why a server is not a candidate; one reason per server at a time, the first that applies. */
 enum passed_over {
@@ -322,6 +323,58 @@ struct view_room_ticket {
     struct view_host_try tries[VIEW_HOST_TRIES];
 };
 
+struct view_allocation {
+    int64_t id;
+    const char *name;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *player;
+    const char *bus;   /* "http" "nats" "pubsub" */
+    const char *state; /* "open" "queued" "done" "failed" "cancelled" */
+    bool open;         /* open or queued: its last result is still to come */
+    bool owed;         /* its result has not left yet */
+    int err;
+    struct str why;
+    int32_t priority;
+    int8_t region;
+    const char *region_name;
+    int64_t room;     /* where, or whose queue it stands in; 0 = none, or the fleet's */
+    int32_t position; /* queued: from 1 */
+    int32_t ahead;    /* … players who come before */
+    int64_t eta_ms;   /* … by the rate at which seats came free lately; 0 = unknown */
+    int64_t waited_ms;
+    int32_t players; /* his party and he */
+    int64_t party;   /* 0 = he came alone */
+    int64_t opened_wall_ms;
+    int64_t queued_wall_ms; /* 0 = never was */
+    int64_t answered_wall_ms;
+    int64_t deadline_wall_ms;
+};
+
+/* A queue: of a room, or of a fleet when room is 0. */
+struct view_queue {
+    int64_t fleet_id;
+    const char *fleet;
+    int64_t room;
+    int32_t entries;
+    int32_t players;
+    int32_t held;         /* seats that are kept for the first of them */
+    int64_t oldest_ms;    /* how long its oldest entry waits */
+    double freed_per_min; /* seats that came free lately */
+};
+
+/* One token on one endpoint. */
+struct view_route {
+    int64_t seat;
+    int64_t room;
+    int64_t fleet_id;
+    const char *fleet;
+    const char *player;
+    const char *address;
+    uint16_t port;
+    char token[ROUTE_TOKEN_SIZE];
+};
+
 /* Who speaks on a connection. */
 struct view_peer {
     enum enrolment_role role;
@@ -333,8 +386,8 @@ struct view_peer {
 
 /* The smallest id above `after` among the objects of that kind, or 0. Kinds: ROW_fleet, ROW_server,
  * ROW_session, ROW_ticket, ROW_enrolment, ROW_audit, ROW_host, ROW_version, ROW_deployment,
- * ROW_ban, ROW_room, ROW_room_seat, ROW_room_ticket. Ids only grow, so a list read page by page
- * shows each object that was there all the time exactly once. */
+ * ROW_ban, ROW_room, ROW_room_seat, ROW_room_ticket, ROW_allocation. Ids only grow, so a list read
+ * page by page shows each object that was there all the time exactly once. */
 int64_t core_next(const struct core *core, enum row_kind kind, int64_t after);
 
 /* The largest id below `before` (0: the largest of all), or 0. Newest first, for the audit. */
@@ -355,6 +408,27 @@ bool view_ban(const struct core *core, int64_t id, struct view_ban *ret);
 bool view_room(const struct core *core, int64_t id, struct view_room *ret);
 bool view_room_seat(const struct core *core, int64_t id, struct view_room_seat *ret);
 bool view_room_ticket(const struct core *core, int64_t id, struct view_room_ticket *ret);
+bool view_allocation(const struct core *core, int64_t id, struct view_allocation *ret);
+
+/* An allocation by its name, or the one that a player stands in line with; 0 = none. */
+int64_t view_allocation_named(const struct core *core, struct str name);
+int64_t view_queued_player(const struct core *core, int64_t fleet_id, struct str account);
+
+/* The result that an allocation has now: 0, or ERR_NO_SUCH when there is no such allocation. Its
+ * strings are valid until the next core_step or view_result. */
+int view_result(struct core *core, int64_t allocation, struct envelope_result *ret);
+
+/* The i-th queue that is not empty, in the order of fleets and rooms; false when there is none. */
+bool view_queue(const struct core *core, size_t i, struct view_queue *ret);
+
+/* A party: the smallest seat above `after` of those who came as party `id`, or 0. */
+int64_t view_next_in_party(const struct core *core, int64_t party, int64_t after);
+
+/* The route of a seat; false when nobody is to be let through (no seat, its room is not open). */
+bool view_route(const struct core *core, int64_t seat, struct view_route *ret);
+
+/* Counts up whenever some route came or went. */
+uint64_t view_routes_generation(const struct core *core);
 
 /* The i-th version of a fleet, those of the configuration first. */
 bool view_version(const struct core *core, int64_t fleet_id, size_t i, struct view_version *ret);
