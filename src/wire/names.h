@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Appends one of at most 255 bytes. */
