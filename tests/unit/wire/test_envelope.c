@@ -132,7 +132,7 @@ static void what_is_wrong_is_said(void **state)
         {"\"playerId\":\"p\",\"fleet\":[]", "fleet must be text"},
         {"\"envelopeVersion\":\"2.0\"", "envelopeVersion '2.0' is not supported, 1.0 is"},
         {"\"envelopeVersion\":1.0", "envelopeVersion must be text"},
-        {XX not supported, 1.0 is"},
+        {"\"envelopeVersion\":\"\\n\"", "envelopeVersion '\\x0a' is not supported, 1.0 is"},
         {"\"playerId\":\"p\",\"fleet\":\"f\",\"joinOnIds\":\"x\"",
          "joinOnIds must be a list of player ids"},
         {"\"playerId\":\"p\",\"fleet\":\"f\",\"joinOnIds\":[\"\"]",
