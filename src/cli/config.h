@@ -6,6 +6,7 @@
  * Keys with one value are rows of config_keys.h; config_show.h prints, config_change.h compares. */
 #pragma once
 
+#include "api/agones.h"
 #include "api/launch.h"
 #include "base/log.h"
 #include "core/core.h"
@@ -45,6 +46,14 @@ struct config_key {
     size_t line; /* on which the file names it; 0 = nowhere */
 };
 
+/* Where the API server of PROVIDER_AGONES is; "" = not said. */
+struct config_kubernetes {
+    char url[CONFIG_PATH_MAX];
+    char ca_file[CONFIG_PATH_MAX];
+    char token_file[CONFIG_PATH_MAX];
+    char kubeconfig[CONFIG_PATH_MAX];
+};
+
 struct config {
     char name[CONFIG_NAME_MAX]; /* of the file it was read from; "" = none */
     struct core_config core;
@@ -66,6 +75,11 @@ struct config {
     size_t n_launches;
     char geo_file[CONFIG_PATH_MAX]; /* "" = none */
     size_t geo_line;                /* on which the file names it; 0 = nowhere */
+
+    struct agones_fleet agones[AGONES_FLEETS_MAX]; /* one for each fleet of PROVIDER_AGONES */
+    size_t n_agones;
+    struct config_kubernetes kubernetes;
+    char quilkin_file[CONFIG_PATH_MAX]; /* "" = none */
 
     struct config_tls tls_http;
     struct config_tls tls_server;

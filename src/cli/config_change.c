@@ -43,14 +43,14 @@ static int log_names(const char *what, const struct names *names)
 
 /* A list whose entries have names: how many there are, the name of each (in dst), whether two of
  * the same name say the same. */
-struct list {
+struct listed {
     const char *what;
     size_t (*count)(const struct config *c);
     const char *(*name)(const struct config *c, size_t i, char dst[NAME_MAX_LEN]);
     bool (*same)(const struct config *a, size_t i, const struct config *b, size_t k);
 };
 
-static size_t find_named(const struct list *l, const struct config *c, const char *name)
+static size_t find_named(const struct listed *l, const struct config *c, const char *name)
 {
     char other[NAME_MAX_LEN];
     for (size_t i = 0; i < l->count(c); i++) {
@@ -60,7 +60,7 @@ static size_t find_named(const struct list *l, const struct config *c, const cha
     return SIZE_MAX;
 }
 
-static int compare_list(const struct list *l, const struct config *old, const struct config *new)
+static int compare_list(const struct listed *l, const struct config *old, const struct config *new)
 {
     struct names names = {.len = 0};
     char dst[NAME_MAX_LEN];
@@ -185,7 +185,7 @@ static bool same_proxy(const struct config *a, size_t i, const struct config *b,
     return true;
 }
 
-static const struct list lists[] = {
+static const struct listed lists[] = {
     {"regions", count_regions, region_name, same_region},
     {"fleets", count_fleets, fleet_name, same_fleet},
     {"tokens", count_tokens, token_name, same_token},

@@ -25,6 +25,9 @@ static const cyaml_schema_field_t files_fields[] = {CONFIG_TLS(TEXT_FIELD, http)
 static const cyaml_schema_field_t log_fields[] = {CONFIG_LOG(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t timeouts_fields[] = {CONFIG_TIMEOUTS(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t limits_fields[] = {CONFIG_LIMITS(TEXT_FIELD) CYAML_FIELD_END};
+static const cyaml_schema_field_t routes_fields[] = {CONFIG_ROUTES(TEXT_FIELD) CYAML_FIELD_END};
+static const cyaml_schema_field_t kubernetes_fields[] = {CONFIG_KUBERNETES(TEXT_FIELD)
+                                                             CYAML_FIELD_END};
 
 static const cyaml_schema_field_t region_fields[] = {
     TEXT(doc_region, code, REQUIRED), TEXT(doc_region, name, REQUIRED),
@@ -48,6 +51,11 @@ static const cyaml_schema_value_t version_value = {
 static const cyaml_schema_field_t login_fields[] = {
     TEXT(doc_login, account, REQUIRED), TEXT(doc_login, scopes, REQUIRED), CYAML_FIELD_END};
 
+static const cyaml_schema_field_t agones_fields[] = {
+    TEXT(doc_agones, fleet, OPTIONAL),   TEXT(doc_agones, namespace, OPTIONAL),
+    TEXT(doc_agones, port, OPTIONAL),    TEXT(doc_agones, list, OPTIONAL),
+    TEXT(doc_agones, counter, OPTIONAL), CYAML_FIELD_END};
+
 #define FLEET_FIELD(key, ...) TEXT(doc_fleet, key, OPTIONAL),
 static const cyaml_schema_field_t fleet_fields[] = {
     TEXT(doc_fleet, name, REQUIRED),
@@ -58,6 +66,7 @@ static const cyaml_schema_field_t fleet_fields[] = {
     CYAML_FIELD_MAPPING_PTR("access_token", OPTIONAL, struct doc_fleet, access_token, login_fields),
     LIST(doc_fleet, discover, discover_value, LAUNCH_DISCOVER_MAX),
     LIST(doc_fleet, versions, version_value, FLEET_VERSIONS_MAX),
+    CYAML_FIELD_MAPPING_PTR("agones", OPTIONAL, struct doc_fleet, agones, agones_fields),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t fleet_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_fleet, fleet_fields)};
@@ -115,6 +124,8 @@ static const cyaml_schema_field_t doc_fields[] = {
     SECTION(doc, tls, tls_fields),
     SECTION(doc, log, log_fields),
     SECTION(doc, access, access_fields),
+    SECTION(doc, routes, routes_fields),
+    SECTION(doc, kubernetes, kubernetes_fields),
     CYAML_FIELD_END};
 
 const cyaml_schema_value_t config_doc_schema = {

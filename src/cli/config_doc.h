@@ -23,6 +23,8 @@ CONFIG_DOC(doc_log, CONFIG_LOG(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_timeouts, CONFIG_TIMEOUTS(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_geo, CONFIG_GEO(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_limits, CONFIG_LIMITS(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_routes, CONFIG_ROUTES(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_kubernetes, CONFIG_KUBERNETES(CONFIG_TEXT_MEMBER));
 
 struct doc_region {
     const char *code;
@@ -52,6 +54,14 @@ struct doc_version {
     const char *server_settings;
 };
 
+struct doc_agones {
+    const char *fleet;
+    const char *namespace;
+    const char *port;
+    const char *list;
+    const char *counter;
+};
+
 struct doc_fleet {
     const char *name;
     CONFIG_FLEET(CONFIG_FLEET_MEMBER)
@@ -66,6 +76,7 @@ struct doc_fleet {
     uint32_t discover_count;
     struct doc_version *versions;
     uint32_t versions_count;
+    struct doc_agones *agones;
 };
 
 struct doc_rate {
@@ -130,6 +141,8 @@ struct doc {
     struct doc_tls tls;
     struct doc_log log;
     struct doc_access access;
+    struct doc_routes routes;
+    struct doc_kubernetes kubernetes;
 };
 
 extern const cyaml_schema_value_t config_doc_schema;

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a fleet of Kubernetes has when it names nothing: players do not name versions there. */
+static const char only_version[] = "1";
+
 enum { PLAYERS_MAX = 10000, PORTS_MAX = 4, HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
 _Static_assert((int)LAUNCH_VERSIONS_MAX >= (int)FLEET_VERSIONS_MAX, "every version has a place");
@@ -248,22 +251,47 @@ static void take_lists(struct taking *t)
         take_version(t, i);
 }
 
-/* What core decides by. */
-static void take_rules(struct taking *t)
+/* One of two words: true for the second. */
+static bool take_choice(struct taking *t, const char *key, const char *text, const char *first,
+                        const char *second)
+{
+    bool is_second = text && strcmp(text, second) == 0;
+    if (text && !is_second && strcmp(text, first) != 0)
+        ENTRY_REFUSE(&t->at, key, "must be %s or %s, not '%.40s'", first, second, text);
+    return is_second;
+}
+
+/* How allocations are placed. */
+static void take_allocating(struct taking *t)
 {
     const struct doc_fleet *d = t->d;
     struct fleet_config *f = &t->fleet;
-    take_needed_name(t, "game", d->game, f->game, sizeof(f->game));
-    take_needed_name(t, "server", d->server, f->server, sizeof(f->server));
+    f->taken_at_once = take_choice(t, "confirm", d->confirm, "joined", "none");
+    f->spread = take_choice(t, "fill", d->fill, "pack", "spread");
+    f->queue_when_full = !take_choice(t, "when_full", d->when_full, "queue", "fail");
+    f->queue_ms = take_seconds(t, "queue_timeout_s", d->queue_timeout_s, DAY_S, 120);
+    f->token =
+        take_choice(t, "token", d->token, "opaque", "player-id") ? TOKEN_PLAYER_ID : TOKEN_OPAQUE;
+    if (f->provider == PROVIDER_AGONES && d->confirm && strcmp(d->confirm, "joined") == 0)
+        ENTRY_REFUSE(&t->at, "confirm", "must be none: nobody says there that a player joined");
+}
+
+/* What core decides by. */
+static void take_rules(struct taking *t, const char *provider)
+{
+    const struct doc_fleet *d = t->d;
+    struct fleet_config *f = &t->fleet;
     f->regions = entry_regions(&t->at, d->regions, d->regions_count);
     f->other_regions = d->other_regions && entry_bool(&t->at, "other_regions", d->other_regions);
     if (!d->max_players)
-        ENTRY_REFUSE(&t->at, "", "max_players is missing; a fleet of provider agent needs it");
+        ENTRY_REFUSE(&t->at, "", "max_players is missing; a fleet of provider %s needs it",
+                     provider);
     f->max_players = (int32_t)take_number(t, "max_players", d->max_players, 1, PLAYERS_MAX, 1);
     f->spawn_ms = take_seconds(t, "spawn_timeout_s", d->spawn_timeout_s, HOUR_S, 30);
     f->reserve_ms = take_seconds(t, "reserve_s", d->reserve_s, DAY_S, 30);
     f->empty_ms = take_seconds(t, "empty_timeout_s", d->empty_timeout_s, 7 * DAY_S, 300);
     f->session_ms = take_seconds(t, "max_session_s", d->max_session_s, 7 * DAY_S, 6 * HOUR_S);
+    take_allocating(t);
 }
 
 /* Players would not know which one they mean. */
@@ -287,11 +315,65 @@ static void take_agent_fleet(struct taking *t)
     t->launch = &config->launches[config->n_launches++];
     memset(t->launch, 0, sizeof(*t->launch));
     memcpy(t->launch->fleet, t->fleet.name, sizeof(t->launch->fleet));
-    take_rules(t);
+    take_needed_name(t, "game", t->d->game, t->fleet.game, sizeof(t->fleet.game));
+    take_needed_name(t, "server", t->d->server, t->fleet.server, sizeof(t->fleet.server));
+    take_rules(t, "agent");
     take_program(t);
     take_login(t);
     take_lists(t);
     check_path(t, &config->core);
+}
+
+/* The lowest of them, or else where players of whom nothing is known are. */
+static int8_t only_region(struct taking *t)
+{
+    const struct core_config *core = &t->at.r->config->core;
+    uint64_t regions = t->fleet.regions;
+    int code = core->default_region >= 0 ? core->default_region : 0;
+    if ((regions & (regions - 1)) != 0)
+        ENTRY_REFUSE(&t->at, "regions", "a fleet of provider agones is in one region");
+    for (int i = 0; regions != 0 && i < REGION_CODES; i++) {
+        if (regions >> i & 1)
+            return (int8_t)i;
+    }
+    while (code < REGION_CODES - 1 && !core->regions[code].name[0])
+        code++;
+    return (int8_t)code;
+}
+
+/* A text of Kubernetes: left as it is when nothing is said. */
+static void take_cluster_text(struct taking *t, const char *key, const char *text, char *ret,
+                              size_t cap)
+{
+    if (text)
+        (void)entry_name(&t->at, key, text, ret, cap);
+}
+
+static void take_agones_fleet(struct taking *t)
+{
+    static const struct doc_agones nothing;
+    struct config *config = t->at.r->config;
+    struct fleet_config *f = &t->fleet;
+    const struct doc_agones *d = t->d->agones ? t->d->agones : &nothing;
+    if (config->n_agones == AGONES_FLEETS_MAX) {
+        ENTRY_REFUSE(&t->at, "", "there are more than %d fleets of provider agones",
+                     AGONES_FLEETS_MAX);
+        return;
+    }
+    take_rules(t, "agones");
+    f->taken_at_once = true;
+    (void)str_copy(f->versions[0].name, sizeof(f->versions[0].name), str_of(only_version));
+    f->n_versions = 1;
+    struct agones_fleet *a = &config->agones[config->n_agones++];
+    *a = (struct agones_fleet){.region = only_region(t), .namespace = "default"};
+    f->regions = UINT64_C(1) << a->region;
+    (void)str_copy(a->fleet, sizeof(a->fleet), str_of(f->name));
+    (void)str_copy(a->name, sizeof(a->name), str_of(f->name));
+    take_cluster_text(t, "agones, fleet", d->fleet, a->name, sizeof(a->name));
+    take_cluster_text(t, "agones, namespace", d->namespace, a->namespace, sizeof(a->namespace));
+    take_cluster_text(t, "agones, port", d->port, a->port, sizeof(a->port));
+    take_cluster_text(t, "agones, list", d->list, a->list, sizeof(a->list));
+    take_cluster_text(t, "agones, counter", d->counter, a->counter, sizeof(a->counter));
 }
 
 /* A key that the provider does not know would be a promise nobody keeps. */
@@ -311,20 +393,36 @@ static void refuse_foreign(struct taking *t, const char *provider)
 #undef KEY
     };
     const struct {
-        const char *key;
+        const char *key, *who;
         const void *value;
     } lists[] = {
-        {"regions", d->regions},           {"arguments", d->arguments}, {"env", d->env},
-        {"access_token", d->access_token}, {"discover", d->discover},   {"versions", d->versions},
+        {"regions", "agent or agones", d->regions},
+        {"arguments", "agent", d->arguments},
+        {"env", "agent", d->env},
+        {"access_token", "agent", d->access_token},
+        {"discover", "agent", d->discover},
+        {"versions", "agent", d->versions},
+        {"agones", "agones", d->agones},
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        if (keys[i].text && strcmp(keys[i].who, "all") != 0 && strcmp(keys[i].who, provider) != 0)
+        if (keys[i].text && strcmp(keys[i].who, "all") != 0 && !strstr(keys[i].who, provider))
             refuse_key_of(t, keys[i].key, keys[i].who);
     }
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        if (lists[i].value && strcmp(provider, "agent") != 0)
-            refuse_key_of(t, lists[i].key, "agent");
+        if (lists[i].value && !strstr(lists[i].who, provider))
+            refuse_key_of(t, lists[i].key, lists[i].who);
     }
+}
+
+static enum fleet_provider take_provider(struct taking *t, const char *text)
+{
+    if (strcmp(text, "agent") == 0)
+        return PROVIDER_AGENT;
+    if (strcmp(text, "agones") == 0)
+        return PROVIDER_AGONES;
+    if (strcmp(text, "chat") != 0)
+        ENTRY_REFUSE(&t->at, "provider", "must be chat, agent or agones, not '%.40s'", text);
+    return PROVIDER_CHAT;
 }
 
 static void take_fleet(struct taking *t)
@@ -332,13 +430,8 @@ static void take_fleet(struct taking *t)
     const struct doc_fleet *d = t->d;
     struct core_config *core = &t->at.r->config->core;
     struct fleet_config *f = &t->fleet;
-    const char *provider = d->provider ? d->provider : "chat";
-    if (strcmp(provider, "agent") == 0)
-        f->provider = PROVIDER_AGENT;
-    else if (strcmp(provider, "chat") != 0)
-        ENTRY_REFUSE(&t->at, "provider", "must be chat or agent, not '%.40s'", provider);
-    else
-        f->provider = PROVIDER_CHAT;
+    static const char *const words[] = {"chat", "agent", "agones"};
+    f->provider = take_provider(t, d->provider ? d->provider : "chat");
     if (d->ready_required)
         f->ready_required = entry_bool(&t->at, "ready_required", d->ready_required);
     if (!entry_name(&t->at, "name", d->name, f->name, sizeof(f->name)))
@@ -347,9 +440,11 @@ static void take_fleet(struct taking *t)
         ENTRY_REFUSE(&t->at, "name", "%s is there twice", f->name);
         return;
     }
-    refuse_foreign(t, f->provider == PROVIDER_AGENT ? "agent" : "chat");
+    refuse_foreign(t, words[f->provider]);
     if (f->provider == PROVIDER_AGENT)
         take_agent_fleet(t);
+    else if (f->provider == PROVIDER_AGONES)
+        take_agones_fleet(t);
     core->fleets[core->n_fleets++] = *f;
 }
 
@@ -360,6 +455,7 @@ void config_take_fleets(struct reading *r, const struct doc *doc)
         return;
     core->n_fleets = 0;
     memset(core->fleets, 0, sizeof(core->fleets));
+    r->config->n_agones = 0;
     config_done(r->config);
     for (uint32_t i = 0; i < doc->fleets_count; i++) {
         struct taking t = {.at = {.r = r, .list = "fleets", .number = i + 1}, .d = &doc->fleets[i]};

@@ -53,6 +53,21 @@
     X(doc_geo, geo, file, geo_file, FILE_PATH, RELOADS,                                            \
       "MaxMind database (.mmdb) that says where addresses are; \"\" = not known")
 
+#define CONFIG_ROUTES(X)                                                                           \
+    X(doc_routes, routes, quilkin_file, quilkin_file, FILE_PATH, STAYS,                            \
+      "file of Quilkin's file provider, rewritten whenever a routing token comes or goes; \"\" = " \
+      "none")
+
+#define CONFIG_KUBERNETES(X)                                                                       \
+    X(doc_kubernetes, kubernetes, url, kubernetes.url, URL, STAYS,                                 \
+      "API server; \"\" = as the kubeconfig says, else as a pod finds it")                         \
+    X(doc_kubernetes, kubernetes, ca_file, kubernetes.ca_file, FILE_PATH, STAYS,                   \
+      "PEM file that signs its certificate; \"\" = the service account's")                         \
+    X(doc_kubernetes, kubernetes, token_file, kubernetes.token_file, FILE_PATH, STAYS,             \
+      "token that we show it, read again when it changes; \"\" = the service account's")           \
+    X(doc_kubernetes, kubernetes, kubeconfig, kubernetes.kubeconfig, FILE_PATH, STAYS,             \
+      "file whose current context says all of this; what is said here goes before")
+
 #define CONFIG_TIMEOUTS(X)                                                                         \
     CONFIG_TIMEOUT(X, ack_ms, "a chosen server's time to acknowledge")                             \
     CONFIG_TIMEOUT(X, ready_ms, "ACK to READY, where READY is required")                           \
@@ -103,7 +118,10 @@
     CONFIG_LIMIT(X, rooms, "rooms above it are refused with \"Too many open requests\"")           \
     CONFIG_LIMIT(X, bans, "above it the oldest ban that has expired makes room")                   \
     CONFIG_LIMIT(X, deployments,                                                                   \
-                 "of one fleet; above it the oldest that is not in use is forgotten")
+                 "of one fleet; above it the oldest that is not in use is forgotten")              \
+    CONFIG_LIMIT(                                                                                  \
+        X, queued,                                                                                 \
+        "allocations that wait in line; above it they fail with \"Too many open requests\"")
 #define CONFIG_LIMIT(X, key, meaning)                                                              \
     X(doc_limits, limits, key, core.limits.key, COUNT, RELOADS, meaning)
 
@@ -111,26 +129,38 @@
  * meaning), for `muster config keys` and the schema; config_fleet.c judges them. The others are
  * lists. */
 #define CONFIG_FLEET(F)                                                                            \
-    F(provider, "all", "`chat`, `agent`; `chat`",                                                  \
-      "who runs the servers: they come by themselves (`chat`), or agents start one for each "      \
-      "room (`agent`)")                                                                            \
+    F(provider, "all", "`chat`, `agent`, `agones`; `chat`",                                        \
+      "who runs the servers: they come by themselves (`chat`), agents start one for each room "    \
+      "(`agent`), or Kubernetes does (`agones`)")                                                  \
     F(ready_required, "chat", "`true`, `false`; `false`",                                          \
       "a match counts as allocated when its server has said READY, not at its ACK")                \
     F(game, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`", "what players name in paths, with ...")     \
     F(server, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`",                                           \
       "... this; no two fleets have both alike")                                                   \
-    F(other_regions, "agent", "`true`, `false`; `false`",                                          \
+    F(other_regions, "agent or agones", "`true`, `false`; `false`",                                \
       "no healthy host in a player's region: the next nearest is taken")                           \
     F(binary, "agent", "1 to 255 bytes",                                                           \
       "the program; a relative path begins at the folder of the version's deployment")             \
     F(endpoint, "agent", "`path`, `uri`; `path`",                                                  \
       "how the program is told its socket: as a path, or as `ipc://` and the path")                \
     F(ports, "agent", "1 to 4; 1", "ports that a server gets")                                     \
-    F(max_players, "agent", "1 to 10000", "seats of a room")                                       \
+    F(max_players, "agent or agones", "1 to 10000", "seats of a room")                             \
     F(server_settings, "agent", "a JSON object, at most 8191 bytes; `{}`",                         \
       "given to every server")                                                                     \
-    F(spawn_timeout_s, "agent", "1 to 3600 s; 30", "a server's time to say `inited`")              \
+    F(spawn_timeout_s, "agent or agones", "1 to 3600 s; 30", "a server's time to say `inited`")    \
     F(reserve_s, "agent", "1 to 86400 s; 30", "a reservation's time to become a player")           \
     F(status_period_s, "agent", "1 to 3600 s; 10", "how often a server is asked whether it lives") \
-    F(empty_timeout_s, "agent", "1 to 604800 s; 300", "a room without a seat is ended after this") \
-    F(max_session_s, "agent", "1 to 604800 s; 21600", "the longest a room may be open")
+    F(empty_timeout_s, "agent or agones", "1 to 604800 s; 300",                                    \
+      "a room without a seat is ended after this")                                                 \
+    F(max_session_s, "agent or agones", "1 to 604800 s; 21600", "the longest a room may be open")  \
+    F(confirm, "agent or agones", "`joined`, `none`; `joined`, and `none` on agones",              \
+      "when a seat counts as taken: as the game server says that its player joined, or as it is "  \
+      "given")                                                                                     \
+    F(fill, "agent or agones", "`pack`, `spread`; `pack`",                                         \
+      "which room an allocation is placed in: the fullest with a free seat, or the emptiest")      \
+    F(when_full, "agent or agones", "`queue`, `fail`; `queue`",                                    \
+      "an allocation for which nothing is free and nothing can be started waits in line, or "      \
+      "fails")                                                                                     \
+    F(queue_timeout_s, "agent or agones", "1 to 86400 s; 120", "the longest it waits in line")     \
+    F(token, "agent or agones", "`opaque`, `player-id`; `opaque`",                                 \
+      "what a proxy knows a player by: a token of his seat, or the first 16 bytes of his id")

@@ -45,7 +45,8 @@ static void show_fleets(struct shown *s, const struct config *config)
 {
     shown_print(s, "fleets:");
     shown_end(s, "",
-              "provider chat: servers come by themselves; agent: agents start one for each room");
+              "provider chat: servers come by themselves; agent: agents start one for each room; "
+              "agones: Kubernetes does");
     for (size_t i = 0; i < config->core.n_fleets; i++)
         config_show_fleet(s, config, i);
 }

@@ -119,15 +119,47 @@ static void show_launch(struct shown *s, const struct fleet_config *f, const str
 static void show_rooms(struct shown *s, const struct core_config *core,
                        const struct fleet_config *f)
 {
-    show_key(s, "game", f->game);
-    show_key(s, "server", f->server);
+    if (f->provider == PROVIDER_AGENT) {
+        show_key(s, "game", f->game);
+        show_key(s, "server", f->server);
+    }
     show_regions(s, core, f->regions);
     show_word(s, "other_regions", yes(f->other_regions));
     show_number(s, "max_players", f->max_players);
     show_number(s, "spawn_timeout_s", f->spawn_ms / 1000);
-    show_number(s, "reserve_s", f->reserve_ms / 1000);
+    if (f->provider == PROVIDER_AGENT)
+        show_number(s, "reserve_s", f->reserve_ms / 1000);
     show_number(s, "empty_timeout_s", f->empty_ms / 1000);
     show_number(s, "max_session_s", f->session_ms / 1000);
+}
+
+static void show_allocating(struct shown *s, const struct fleet_config *f)
+{
+    show_word(s, "confirm", f->taken_at_once ? "none" : "joined");
+    show_word(s, "fill", f->spread ? "spread" : "pack");
+    show_word(s, "when_full", f->queue_when_full ? "queue" : "fail");
+    show_number(s, "queue_timeout_s", f->queue_ms / 1000);
+    show_word(s, "token", f->token == TOKEN_PLAYER_ID ? "player-id" : "opaque");
+}
+
+static void show_cluster_text(struct shown *s, const char *key, const char *text)
+{
+    if (!text[0])
+        return;
+    shown_print(s, ", %s: ", key);
+    shown_text(s, text);
+}
+
+static void show_agones(struct shown *s, const struct agones_fleet *a)
+{
+    shown_print(s, "    agones: {fleet: ");
+    shown_text(s, a->name);
+    show_cluster_text(s, "namespace", a->namespace);
+    show_cluster_text(s, "port", a->port);
+    show_cluster_text(s, "list", a->list);
+    show_cluster_text(s, "counter", a->counter);
+    shown_print(s, "}");
+    shown_end(s, "", "");
 }
 
 void config_show_fleet(struct shown *s, const struct config *config, size_t i)
@@ -143,8 +175,13 @@ void config_show_fleet(struct shown *s, const struct config *config, size_t i)
     shown_print(s, "  - name: ");
     shown_text(s, f->name);
     shown_end(s, "", "");
-    show_word(s, "provider", "agent");
+    show_word(s, "provider", f->provider == PROVIDER_AGENT ? "agent" : "agones");
     show_rooms(s, &config->core, f);
+    show_allocating(s, f);
+    for (size_t k = 0; k < config->n_agones; k++) {
+        if (strcmp(config->agones[k].fleet, f->name) == 0)
+            show_agones(s, &config->agones[k]);
+    }
     for (size_t k = 0; k < config->n_launches; k++) {
         if (strcmp(config->launches[k].fleet, f->name) == 0)
             show_launch(s, f, &config->launches[k]);
@@ -160,7 +197,9 @@ void config_show_fleet_keys(struct shown *s)
 #define ROW(key, who, values, meaning) {#key, who, values, meaning},
         CONFIG_FLEET(ROW)
 #undef ROW
-            {"regions", "agent", "names; all when absent", "where its servers may run"},
+            {"regions", "agent or agones",
+             "names; all when absent, and the default region on agones",
+             "where its servers may run; one on agones"},
         {"arguments", "agent", "up to 32 texts", "of the command line, after socket and ports"},
         {"env", "agent", "up to 32 `{key, value}`",
          "the environment of its servers, beside what Muster puts there"},
@@ -171,6 +210,11 @@ void config_show_fleet_keys(struct shown *s)
         {"versions", "agent", "up to 16 `{name, enabled, server_settings}`",
          "what players name when they join; `enabled` is `true` when absent; `server_settings` "
          "stand in for the fleet's"},
+        {"agones", "agones",
+         "`{fleet, namespace, port, list, counter}`; the fleet's name, "
+         "`default`, the first port, none, none",
+         "what it is called in Kubernetes, the port that players use, and the list of players or "
+         "the counter that Agones keeps"},
     };
     shown_print(s,
                 "\n| key of a fleet | provider | values; default | meaning |\n|---|---|---|---|\n");

@@ -167,9 +167,10 @@ static void take_token_fleet(struct entry *e, const char *said, char *ret, size_
 {
     const char *name = said ? said : "default";
     const struct fleet_config *fleet = config_find_fleet(&e->r->config->core, name);
-    if (fleet && fleet->provider == PROVIDER_AGENT)
+    if (fleet && fleet->provider != PROVIDER_CHAT)
         ENTRY_REFUSE(e, said ? "fleet" : "",
-                     "the servers of fleet %s are started by agents and need no such token", name);
+                     "the servers of fleet %s are started by %s and need no such token", name,
+                     fleet->provider == PROVIDER_AGENT ? "agents" : "Kubernetes");
     else if (fleet)
         (void)str_copy(ret, cap, str_of(name));
     else if (said)
@@ -342,18 +343,18 @@ static bool same_address(const char *ip, const char *other)
 }
 
 /* Two ports of one address; said at the one that the file names. */
-struct port {
+struct named_port {
     const char *place;
     const char *said; /* by the file; NULL = it is the default */
     uint16_t number;  /* 0 = a free one */
 };
 
-static void check_pair(struct reading *r, struct port a, struct port b)
+static void check_pair(struct reading *r, struct named_port a, struct named_port b)
 {
     if (a.number != b.number || a.number == 0)
         return;
-    struct port at = b.said ? b : a;
-    struct port as = b.said ? a : b;
+    struct named_port at = b.said ? b : a;
+    struct named_port as = b.said ? a : b;
     reading_refuse(r, at.place, at.place, "%d is taken by %s already%s", at.number, as.place,
                    as.said ? "" : ", whose default it is");
 }
@@ -361,9 +362,9 @@ static void check_pair(struct reading *r, struct port a, struct port b)
 static void check_ports(struct reading *r, const struct doc *doc)
 {
     const struct config *c = r->config;
-    struct port server = {"listen, server_port", doc->listen.server_port, c->server_port};
-    struct port manager = {"listen, manager_port", doc->listen.manager_port, c->manager_port};
-    struct port http = {"http, port", doc->http.port, c->http_port};
+    struct named_port server = {"listen, server_port", doc->listen.server_port, c->server_port};
+    struct named_port manager = {"listen, manager_port", doc->listen.manager_port, c->manager_port};
+    struct named_port http = {"http, port", doc->http.port, c->http_port};
     check_pair(r, server, manager);
     if (!same_address(c->bind_ip, config_http_bind(c)))
         return;

@@ -39,10 +39,10 @@ static const char *const metrics_words[] = {"token", "open", NULL};
      kind_,                                                                                        \
      when},
 
-const struct setting settings[] = {CONFIG_LISTEN(ROW) CONFIG_HTTP(ROW) CONFIG_TLS(ROW, http)
-                                       CONFIG_TLS(ROW, server) CONFIG_TLS(ROW, manager)
-                                           CONFIG_LOG(ROW) CONFIG_ACCESS(ROW) CONFIG_GEO(ROW)
-                                               CONFIG_TIMEOUTS(ROW) CONFIG_LIMITS(ROW)};
+const struct setting settings[] = {
+    CONFIG_LISTEN(ROW) CONFIG_HTTP(ROW) CONFIG_TLS(ROW, http) CONFIG_TLS(ROW, server)
+        CONFIG_TLS(ROW, manager) CONFIG_LOG(ROW) CONFIG_ACCESS(ROW) CONFIG_GEO(ROW)
+            CONFIG_ROUTES(ROW) CONFIG_KUBERNETES(ROW) CONFIG_TIMEOUTS(ROW) CONFIG_LIMITS(ROW)};
 const size_t n_settings = sizeof(settings) / sizeof(settings[0]);
 
 #define ONE(...) +1

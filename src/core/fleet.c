@@ -58,6 +58,7 @@ void core_config_default(struct core_config *ret)
     ret->limits = (struct core_limits){
         .tickets_open = 100 * 1000,
         .tickets_kept = 1000 * 1000,
+        .queued = 100 * 1000,
         .servers = 200 * 1000,
         .chat_servers = 10 * 1000,
         .enrolments = 10 * 1000,
@@ -66,6 +67,7 @@ void core_config_default(struct core_config *ret)
         .rooms = 200 * 1000,
         .bans = 1000 * 1000,
         .deployments = 64,
+        .queued = 100 * 1000,
     };
     ret->default_region = -1;
     static const struct rate_limit create[] = {
@@ -170,6 +172,7 @@ void fleets_make(struct core *core)
 
 void fleet_free(struct fleet *fleet)
 {
+    queue_free(fleet->queue);
     for (int i = 0; i < REGION_CODES; i++)
         heap_done(&fleet->groups[i].placeable);
     free(fleet);

@@ -10,7 +10,7 @@ from muster_proc import REPO, binary, run
 
 SECTIONS = (
     "regions, fleets, tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, "
-    "log, access"
+    "log, access, routes, kubernetes"
 )
 NAME = "A-Z a-z 0-9 . _ -"
 
@@ -379,6 +379,16 @@ EVERYTHING = {
             "max_players": 4,
             "server_settings": '{"a": "\\""}',
             "versions": [{"name": "1.0"}],
+            "fill": "spread",
+            "queue_timeout_s": 5,
+        },
+        {
+            "name": "cluster",
+            "provider": "agones",
+            "max_players": 4,
+            "regions": ["EU"],
+            "token": "player-id",
+            "agones": {"fleet": "simple", "list": "players"},
         },
     ],
     "default_region": "MOON",
@@ -393,6 +403,8 @@ EVERYTHING = {
     "http": {"port": 0, "metrics": "open"},
     "log": {"level": "debug", "format": "json"},
     "access": {"gamespace": "arena", "login_url": "https://login.example"},
+    "routes": {"quilkin_file": "/srv/quilkin.yaml"},
+    "kubernetes": {"url": "https://kube.example:6443"},
 }
 
 
@@ -416,7 +428,7 @@ def test_check_says_what_there_is(tmp_path):
     (tmp_path / "m.yaml").write_text(json.dumps(EVERYTHING))
     checked = in_folder(tmp_path, "config", "check", "m.yaml")
     assert re.fullmatch(
-        r"m\.yaml is fine: 2 regions, 3 fleets, 2 tokens, 0 access keys; digest [0-9a-f]{16}\n",
+        r"m\.yaml is fine: 2 regions, 4 fleets, 2 tokens, 0 access keys; digest [0-9a-f]{16}\n",
         checked.stdout,
     )
 

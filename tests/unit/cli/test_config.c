@@ -658,11 +658,114 @@ static void test_wrong_fleets_of_agents(void **state)
          "muster.yaml: line 4: tokens, entry 1, fleet: the servers of fleet a are started by "
          "agents and need no such token"},
         {"fleets: [{name: a, provider: cloud}]\n",
-         "muster.yaml: line 1: fleets, entry 1, provider: must be chat or agent, not 'cloud'"},
+         "muster.yaml: line 1: fleets, entry 1, provider: must be chat, agent or agones, not "
+         "'cloud'"},
         {"fleets: [{name: a, binary: b}]\n",
          "muster.yaml: line 1: fleets, entry 1, binary: is for fleets of provider agent only"},
         {"fleets: [{name: a, versions: [{name: b}]}]\n",
          "muster.yaml: line 1: fleets, entry 1, versions: is for fleets of provider agent only"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        refuse_text(f, rows[i].text, rows[i].sentence);
+}
+
+static void test_how_allocations_are_placed(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f, AGENT_FLEET_MORE "}\n");
+    const struct fleet_config *c = &f->config.core.fleets[0];
+    assert_false(c->taken_at_once);
+    assert_false(c->spread);
+    assert_true(c->queue_when_full);
+    assert_int_equal(c->queue_ms, 120000);
+    assert_int_equal(c->token, TOKEN_OPAQUE);
+    accept_text(f, AGENT_FLEET_MORE "confirm: none, fill: spread, when_full: fail, "
+                                    "queue_timeout_s: 7, token: player-id}\n");
+    assert_true(c->taken_at_once);
+    assert_true(c->spread);
+    assert_false(c->queue_when_full);
+    assert_int_equal(c->queue_ms, 7000);
+    assert_int_equal(c->token, TOKEN_PLAYER_ID);
+    accept_text(f, AGENT_FLEET_MORE "confirm: joined, fill: pack, when_full: queue, "
+                                    "token: opaque}\n");
+    refuse_text(f, AGENT_FLEET_MORE "fill: full}\n",
+                AT_FLEET "fill: must be pack or spread, not 'full'");
+    refuse_text(f, AGENT_FLEET_MORE "token: player}\n",
+                AT_FLEET "token: must be opaque or player-id, not 'player'");
+    refuse_text(f, AGENT_FLEET_MORE "queue_timeout_s: 0}\n",
+                AT_FLEET "queue_timeout_s: must be a whole number from 1 to 86400, not '0'");
+    refuse_text(f, "fleets: [{name: a, when_full: fail}]\n",
+                "muster.yaml: line 1: fleets, entry 1, when_full: is for fleets of provider agent "
+                "or agones only");
+}
+
+static void test_fleets_of_kubernetes(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f, "default_region: USE\n"
+                   "fleets:\n"
+                   "  - {name: a, provider: agones, max_players: 8}\n"
+                   "  - {name: b, provider: agones, max_players: 8, regions: [EU],\n"
+                   "     agones: {fleet: simple, namespace: games, port: udp, list: players,\n"
+                   "              counter: rooms}}\n"
+                   "kubernetes: {url: 'https://10.0.0.1:6443', ca_file: ca.pem,\n"
+                   "             token_file: /run/token, kubeconfig: kube}\n"
+                   "routes: {quilkin_file: routes.yaml}\n");
+    const struct config *c = &f->config;
+    const struct fleet_config *fleet = &c->core.fleets[0];
+    assert_int_equal(fleet->provider, PROVIDER_AGONES);
+    assert_true(fleet->taken_at_once);
+    assert_true(fleet->queue_when_full);
+    assert_int_equal(fleet->n_versions, 1);
+    assert_string_equal(fleet->versions[0].name, "1");
+    assert_int_equal(c->n_agones, 2);
+    assert_int_equal(c->n_launches, 0);
+    assert_string_equal(c->agones[0].fleet, "a");
+    assert_string_equal(c->agones[0].name, "a");
+    assert_string_equal(c->agones[0].namespace, "default");
+    assert_string_equal(c->agones[0].port, "");
+    assert_string_equal(c->core.regions[c->agones[0].region].name, "USE");
+    assert_true(fleet->regions == UINT64_C(1) << c->agones[0].region);
+    assert_string_equal(c->agones[1].fleet, "b");
+    assert_string_equal(c->agones[1].name, "simple");
+    assert_string_equal(c->agones[1].namespace, "games");
+    assert_string_equal(c->agones[1].port, "udp");
+    assert_string_equal(c->agones[1].list, "players");
+    assert_string_equal(c->agones[1].counter, "rooms");
+    assert_string_equal(c->core.regions[c->agones[1].region].name, "EU");
+    assert_string_equal(c->kubernetes.url, "https://10.0.0.1:6443");
+    assert_string_equal(c->kubernetes.ca_file, "ca.pem");
+    assert_string_equal(c->kubernetes.token_file, "/run/token");
+    assert_string_equal(c->kubernetes.kubeconfig, "kube");
+    assert_string_equal(c->quilkin_file, "routes.yaml");
+}
+
+#define AGONES_FLEET "fleets:\n  - {name: a, provider: agones, max_players: 1,\n     "
+
+static void test_wrong_fleets_of_kubernetes(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *text, *sentence;
+    } rows[] = {
+        {"fleets: [{name: a, provider: agones}]\n",
+         "muster.yaml: line 1: fleets, entry 1: max_players is missing; a fleet of provider agones "
+         "needs it"},
+        {AGONES_FLEET "regions: [EU, USE]}\n",
+         AT_FLEET "regions: a fleet of provider agones is in one region"},
+        {AGONES_FLEET "confirm: joined}\n",
+         AT_FLEET "confirm: must be none: nobody says there that a player joined"},
+        {AGONES_FLEET "binary: b}\n", AT_FLEET "binary: is for fleets of provider agent only"},
+        {AGONES_FLEET "agones: {fleet: 'a b'}}\n",
+         AT_FLEET "agones, fleet: must be 1 to 253 of A-Z a-z 0-9 . _ -, not 'a b'"},
+        {AGONES_FLEET "agones: {flet: a}}\n",
+         "muster.yaml: line 3: fleets, entry 1, agones: there is no setting 'flet'; did you mean "
+         "'fleet'?"},
+        {"fleets: [{name: a, agones: {fleet: b}}]\n",
+         "muster.yaml: line 1: fleets, entry 1, agones: is for fleets of provider agones only"},
+        {AGONES_FLEET "}\ntokens: [{token: t, role: server, fleet: a}]\n",
+         "muster.yaml: line 4: tokens, entry 1, fleet: the servers of fleet a are started by "
+         "Kubernetes and need no such token"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         refuse_text(f, rows[i].text, rows[i].sentence);
@@ -748,6 +851,9 @@ int main(void)
         T(test_fleets_of_agents),
         T(test_what_a_fleet_of_agents_does_not_say),
         T(test_wrong_fleets_of_agents),
+        T(test_how_allocations_are_placed),
+        T(test_fleets_of_kubernetes),
+        T(test_wrong_fleets_of_kubernetes),
         T(test_what_holds_for_players),
         T(test_files),
     };
