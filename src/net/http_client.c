@@ -18,6 +18,7 @@ enum {
     PER_HOST = 4,
     STATUS_OK = 200,
     TOKEN_HEADER_MAX = 16 * 1024,
+    HEADER_NAME_MAX = 64,
 };
 
 struct http_client {
@@ -54,7 +55,8 @@ struct http_call {
     struct buf body;
     http_piece *each; /* who is given a good answer piece by piece; NULL = nobody */
     int fd;           /* where a good answer goes; -1 = into body */
-    int64_t max;      /* bytes of it */
+    int64_t max;      /* bytes of what goes there */
+    int64_t body_max; /* … and of any other answer */
     int64_t got;
     const char *fault; /* why we refused the rest of it; NULL = we did not */
 };
@@ -256,7 +258,7 @@ static size_t on_data(char *at, size_t size, size_t n, void *user)
                    ? len
                    : refuse_rest(call, "the rest was not wanted");
     bool into_file = call->fd >= 0 && status_of(call) == STATUS_OK;
-    int64_t max = into_file ? call->max : HTTP_CLIENT_ANSWER_MAX;
+    int64_t max = into_file ? call->max : call->body_max;
     call->got += (int64_t)len;
     if (call->got > max)
         return refuse_rest(call, "the answer is too long");
@@ -297,7 +299,7 @@ static void set_method(struct http_call *call, enum http_method method, struct s
         curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method == HTTP_PUT ? "PUT" : "DELETE");
 }
 
-static void set_security(struct http_call *call)
+static void set_security(struct http_call *call, const char *token)
 {
     const struct http_client *c = call->client;
     CURL *easy = call->easy;
@@ -307,17 +309,19 @@ static void set_security(struct http_call *call)
         curl.easy_setopt(easy, CURLOPT_SSLCERT, c->certificate);
         curl.easy_setopt(easy, CURLOPT_SSLKEY, c->key);
     }
-    if (c->token)
-        add_header(call, "Authorization: Bearer ", c->token);
+    if (token || c->token)
+        add_header(call, "Authorization: Bearer ", token ? token : c->token);
 }
 
-static struct http_call *call_new(struct http_client *c, const char *url, int64_t timeout_ms,
-                                  http_done *done, void *user)
+/* token NULL = the client's. */
+static struct http_call *call_new(struct http_client *c, const char *url, const char *token,
+                                  int64_t timeout_ms, http_done *done, void *user)
 {
     if (!prepare(c))
         return NULL;
     struct http_call *call = xcalloc(1, sizeof(*call));
     *call = (struct http_call){.client = c, .done = done, .user = user, .fd = -1};
+    call->body_max = HTTP_CLIENT_ANSWER_MAX;
     CURL *easy = call->easy = curl.easy_init();
     if (!easy)
         abort(); /* out of memory, as in xcalloc */
@@ -333,7 +337,7 @@ static struct http_call *call_new(struct http_client *c, const char *url, int64_
     curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
     curl.easy_setopt(easy, CURLOPT_WRITEDATA, call);
     curl.easy_setopt(easy, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
-    set_security(call);
+    set_security(call, token);
     return call;
 }
 
@@ -348,24 +352,43 @@ static struct http_call *call_begin(struct http_call *call)
     return NULL;
 }
 
+struct http_call *http_client_send(struct http_client *c, const struct http_client_request *request,
+                                   http_done *done, void *user)
+{
+    int64_t timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : c->timeout_ms;
+    const char *type = request->content_type ? request->content_type : "application/json";
+    struct http_call *call = call_new(c, request->url, request->token, timeout_ms, done, user);
+    if (!call)
+        return NULL;
+    if (request->answer_max > 0)
+        call->body_max = request->answer_max;
+    set_method(call, request->method, request->body);
+    if (request->method != HTTP_GET)
+        add_header(call, "Content-Type: ", type);
+    add_header(call, "Expect:", ""); /* it would wait a second for a leave that nobody gives */
+    for (const struct http_field *f = request->head; f && f->name; f++) {
+        char name[HEADER_NAME_MAX];
+        snprintf(name, sizeof(name), "%s: ", f->name);
+        add_header(call, name, f->value);
+    }
+    return call_begin(call);
+}
+
 struct http_call *http_client_ask(struct http_client *c, enum http_method method, const char *url,
                                   struct str body, const char *content_type, http_done *done,
                                   void *user)
 {
-    struct http_call *call = call_new(c, url, c->timeout_ms, done, user);
-    if (!call)
-        return NULL;
-    set_method(call, method, body);
-    if (method != HTTP_GET)
-        add_header(call, "Content-Type: ", content_type ? content_type : "application/json");
-    add_header(call, "Expect:", ""); /* it would wait a second for a leave that nobody gives */
-    return call_begin(call);
+    return http_client_send(
+        c,
+        &(struct http_client_request){
+            .method = method, .url = url, .body = body, .content_type = content_type},
+        done, user);
 }
 
 struct http_call *http_client_download(struct http_client *c, const char *url, int fd, int64_t max,
                                        int64_t timeout_ms, http_done *done, void *user)
 {
-    struct http_call *call = call_new(c, url, timeout_ms, done, user);
+    struct http_call *call = call_new(c, url, NULL, timeout_ms, done, user);
     if (!call)
         return NULL;
     call->fd = fd;
@@ -376,7 +399,7 @@ struct http_call *http_client_download(struct http_client *c, const char *url, i
 struct http_call *http_client_follow(struct http_client *c, const char *url, http_piece *each,
                                      http_done *done, void *user)
 {
-    struct http_call *call = call_new(c, url, 0, done, user);
+    struct http_call *call = call_new(c, url, NULL, 0, done, user);
     if (!call)
         return NULL;
     call->each = each;

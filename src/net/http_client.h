@@ -52,6 +52,22 @@ struct http_call *http_client_ask(struct http_client *c, enum http_method method
                                   struct str body, const char *content_type, http_done *done,
                                   void *user);
 
+/* A request with all that can be said of one. */
+struct http_client_request {
+    enum http_method method;
+    const char *url;
+    struct str body;               /* copied */
+    const char *content_type;      /* NULL = application/json */
+    const char *token;             /* instead of the client's; NULL = the client's */
+    const struct http_field *head; /* more lines, closed by a NULL name; NULL = none */
+    int64_t timeout_ms;            /* 0 = the client's */
+    int64_t answer_max;            /* bytes; 0 = HTTP_CLIENT_ANSWER_MAX */
+};
+
+/* As http_client_ask. */
+struct http_call *http_client_send(struct http_client *c, const struct http_client_request *request,
+                                   http_done *done, void *user);
+
 /* The same with a body of its own limit of time, and an answer that goes into fd (which stays the
  * caller's), at most max bytes. */
 struct http_call *http_client_download(struct http_client *c, const char *url, int fd, int64_t max,

@@ -16,6 +16,7 @@ struct world {
     int connections_seen;
     char authorization[200];
     char content_type[100];
+    char flavour[100];         /* its header Flavour */
     struct http_request *kept; /* of /later */
 
     int done;
@@ -78,6 +79,7 @@ static void on_request(void *user, struct http_request *r)
     w->connections_seen = (int)figures.connections;
     keep_header(r, "Authorization", w->authorization, sizeof(w->authorization));
     keep_header(r, "Content-Type", w->content_type, sizeof(w->content_type));
+    keep_header(r, "Flavour", w->flavour, sizeof(w->flavour));
     if (strcmp(http_path(r), "/later") == 0)
         w->kept = r;
     else if (strcmp(http_path(r), "/elsewhere") == 0)
@@ -229,6 +231,27 @@ static void the_token_can_be_replaced(void **state)
     ask(w, HTTP_GET, "/", "");
     RUN_UNTIL(w, w->done == 2);
     assert_string_equal(w->authorization, "(none)");
+}
+
+static void a_request_has_a_head_and_limits_of_its_own(void **state)
+{
+    struct world *w = *state;
+    const struct http_field head[] = {{"Flavour", "sweet"}, {NULL, NULL}};
+    struct http_client_request request = {.url = url_of(w, "/long"),
+                                          .token = "its own",
+                                          .head = head,
+                                          .answer_max = HTTP_CLIENT_ANSWER_MAX + 1};
+    assert_non_null(http_client_send(w->client, &request, on_done, w));
+    RUN_UNTIL(w, w->done == 1);
+    assert_int_equal(w->status, 200);
+    assert_string_equal(w->authorization, "Bearer its own");
+    assert_string_equal(w->flavour, "sweet");
+
+    request = (struct http_client_request){.url = url_of(w, "/later"), .timeout_ms = 100};
+    assert_non_null(http_client_send(w->client, &request, on_done, w));
+    RUN_UNTIL(w, w->done == 2);
+    assert_string_equal(w->why, "no answer in time");
+    assert_string_equal(w->flavour, "(none)");
 }
 
 static void requests_after_one_another_share_a_connection(void **state)
@@ -434,6 +457,7 @@ int main(void)
         TEST(a_request_is_answered_later_and_once),
         TEST(every_method_reaches_the_server),
         TEST(the_token_can_be_replaced),
+        TEST(a_request_has_a_head_and_limits_of_its_own),
         TEST(requests_after_one_another_share_a_connection),
         TEST(many_at_once_use_few_connections),
         TEST(a_redirect_is_shown_and_not_followed),
