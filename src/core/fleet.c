@@ -67,7 +67,6 @@ void core_config_default(struct core_config *ret)
         .rooms = 200 * 1000,
         .bans = 1000 * 1000,
         .deployments = 64,
-        .queued = 100 * 1000,
     };
     ret->default_region = -1;
     static const struct rate_limit create[] = {
