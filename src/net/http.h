@@ -29,7 +29,14 @@ struct tls;
 struct http_server;
 struct http_request;
 
-enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_OTHER }; /* HEAD is GET */
+enum http_method {
+    HTTP_GET, /* and HEAD */
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_OTHER, /* as a server we take no more; http_client knows this, too: */
+    HTTP_PATCH,
+};
 
 struct http_limits {
     /* One connection more is accepted and closed at once, with a line in the log. Addresses are

@@ -295,8 +295,10 @@ static void set_method(struct http_call *call, enum http_method method, struct s
     }
     curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.len);
     curl.easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body.len > 0 ? body.at : "");
-    if (method == HTTP_PUT || method == HTTP_DELETE)
-        curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method == HTTP_PUT ? "PUT" : "DELETE");
+    static const char *const names[] = {
+        [HTTP_PUT] = "PUT", [HTTP_DELETE] = "DELETE", [HTTP_PATCH] = "PATCH"};
+    if (names[method])
+        curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, names[method]);
 }
 
 static void set_security(struct http_call *call, const char *token)
@@ -405,6 +407,11 @@ struct http_call *http_client_follow(struct http_client *c, const char *url, htt
     call->each = each;
     curl.easy_setopt(call->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     return call_begin(call);
+}
+
+int http_call_status(const struct http_call *call)
+{
+    return (int)status_of(call);
 }
 
 void http_call_drop(struct http_call *call)

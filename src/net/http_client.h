@@ -80,5 +80,8 @@ typedef bool http_piece(void *user, struct str piece);
 struct http_call *http_client_follow(struct http_client *c, const char *url, http_piece *each,
                                      http_done *done, void *user);
 
+/* The status of the answer, once its head is there; 0 before. */
+int http_call_status(const struct http_call *call);
+
 /* Forgets it. */
 void http_call_drop(struct http_call *call);

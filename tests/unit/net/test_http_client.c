@@ -24,6 +24,7 @@ struct world {
     char why[HTTP_CLIENT_WHY_MAX];
     char location[300];
     struct buf body;
+    struct http_call *followed;
     size_t pieces;    /* bytes that were followed */
     size_t enough;    /* … after which no more are wanted; 0 = all are */
     bool ends_client; /* when it is done */
@@ -211,7 +212,8 @@ static void every_method_reaches_the_server(void **state)
     } rows[] = {{HTTP_GET, "", "GET /m []"},
                 {HTTP_POST, "", "POST /m []"},
                 {HTTP_PUT, "x", "PUT /m [x]"},
-                {HTTP_DELETE, "", "DELETE /m []"}};
+                {HTTP_DELETE, "", "DELETE /m []"},
+                {HTTP_PATCH, "y", "PATCH /m [y]"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         w->done = 0;
         ask(w, rows[i].method, "/m", rows[i].body);
@@ -417,6 +419,7 @@ static void a_download_beyond_its_limit_is_refused(void **state)
 static bool on_piece(void *user, struct str piece)
 {
     struct world *w = user;
+    assert_int_equal(http_call_status(w->followed), 200);
     w->pieces += piece.len;
     return w->enough == 0 || w->pieces < w->enough;
 }
@@ -424,7 +427,8 @@ static bool on_piece(void *user, struct str piece)
 static void an_answer_is_followed_piece_by_piece(void **state)
 {
     struct world *w = *state;
-    assert_non_null(http_client_follow(w->client, url_of(w, "/file"), on_piece, on_done, w));
+    w->followed = http_client_follow(w->client, url_of(w, "/file"), on_piece, on_done, w);
+    assert_int_equal(http_call_status(w->followed), 0);
     RUN_UNTIL(w, w->done == 1);
     assert_int_equal(w->status, 200);
     assert_int_equal(w->pieces, 3 << 20); /* more than an answer may have that comes whole */
@@ -435,7 +439,8 @@ static void who_has_enough_breaks_it_off(void **state)
 {
     struct world *w = *state;
     w->enough = 1000;
-    assert_non_null(http_client_follow(w->client, url_of(w, "/file"), on_piece, on_done, w));
+    w->followed = http_client_follow(w->client, url_of(w, "/file"), on_piece, on_done, w);
+    assert_int_equal(http_call_status(w->followed), 0);
     RUN_UNTIL(w, w->done == 1);
     assert_int_equal(w->status, 0);
     assert_true(w->pieces >= 1000 && w->pieces < 3 << 20);
