@@ -15,14 +15,22 @@
 struct bus;
 struct buses;
 
+enum {
+    BUSES_MAX = 4,
+    BUS_BODY_MAX = 128 * 1024, /* a longer message is unreadable */
+    BUS_UNDER_WAY_MAX = 16384, /* requests without a result: then all buses are held … */
+    BUS_AGAIN_MS = 5000, /* core has said nothing to a request for so long: it is asked again */
+};
+
 /* As a bus calls a message it got and has not acknowledged. */
 typedef uint64_t bus_message;
 
 struct bus_result {
-    int64_t allocation; /* 0: of a request that never became one */
+    int64_t allocation; /* below 0: of a request that never became one */
     int8_t state;       /* enum allocation_state */
     struct str name;    /* ticketId */
     const char *status; /* "Success" … */
+    bool news;          /* a position that changed: it may be lost, and no repeat of it is told */
     struct str body;
 };
 
@@ -59,10 +67,13 @@ struct bus_ops {
     void (*free)(struct bus *b);
 };
 
-/* The head of each bus's own struct. */
+/* The head of each bus's own struct; what follows ops is ours. */
 struct bus {
     const struct bus_ops *ops;
     struct buses *buses;
+    int64_t foreign;    /* messages of other types */
+    int64_t wrong;      /* requests that were refused as they stood */
+    int64_t unreadable; /* messages that were buried */
 };
 
 /* What it works with must outlive it. */

@@ -1,0 +1,401 @@
+/* What becomes of a message:
+ *
+ *   received ─┬─ another type ───────────────────────────────────────────▶ acknowledged
+ *             ├─ no JSON, no ticketId ───▶ buried (the bus acknowledges)
+ *             ├─ wrong ──────────────────▶ Failure ──┐
+ *             └─ ours ─▶ EVENT_SEEK … EFFECT_RESULT ─┴─▶ published ──────▶ acknowledged
+ *
+ * A request is under way from its message to the acknowledgement. Core may be silent for long (a
+ * room is being started), or for ever (its commit failed, and with it what core knew of it); the
+ * two look alike from here, so a request is stepped again from time to time. A repeat costs core a
+ * look. */
+#include "api/bus.h"
+
+#include "api/seeking.h"
+#include "base/chain.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "core/view.h"
+#include "wire/envelope.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MESSAGES_MAX = 8, /* of one name; another is acknowledged, these stand for it */
+    BACKLOG_MAX = 16 * 1024 * 1024,
+    SHOWN_BYTES = 200, /* of a message that cannot be read, in the log */
+};
+
+/* A request under way. */
+struct asked {
+    struct bus *bus;
+    struct chain_link by_name;
+    struct link in_silent; /* core has said nothing yet; who waits longest is first */
+    int64_t again_ms;      /* monotonic: when it is stepped again */
+    int64_t allocation;    /* below 0: it never became one; 0: core has said nothing yet */
+    uint64_t hash;
+    bus_message messages[MESSAGES_MAX];
+    uint8_t n_messages;
+    uint8_t name_len;
+    char name[ENVELOPE_NAME_MAX];
+    size_t body_len;
+    char body[];
+};
+
+/* What core is still to be told. */
+struct told {
+    int64_t allocation;
+    int8_t state;
+};
+
+struct buses {
+    struct doors *doors;
+    struct metrics *metrics;
+    struct bus *all[BUSES_MAX];
+    size_t n;
+    struct map by_name;       /* hash of bus and name -> chain of struct asked */
+    struct map by_allocation; /* -> struct asked, when core has given its result */
+    size_t n_asked;
+    struct list silent;
+    int64_t last_refused; /* counts down: allocations of requests that never became one */
+    struct buf told;      /* of struct told */
+    struct buf body;      /* scratch */
+    bool held;
+};
+
+/* ── life ──────────────────────────────────────────────────────────────────────────────────── */
+
+struct buses *buses_new(struct doors *doors, struct metrics *metrics)
+{
+    struct buses *all = xcalloc(1, sizeof(*all));
+    all->doors = doors;
+    all->metrics = metrics;
+    list_init(&all->silent);
+    return all;
+}
+
+void buses_add(struct buses *all, struct bus *b)
+{
+    assert(all->n < BUSES_MAX);
+    all->all[all->n++] = b;
+    b->buses = all;
+    if (all->held)
+        b->ops->hold(b, true);
+    b->ops->start(b);
+}
+
+const struct bus *buses_at(const struct buses *all, size_t i)
+{
+    return i < all->n ? all->all[i] : NULL;
+}
+
+static void forget_asked(struct buses *all, struct asked *a)
+{
+    chain_remove(&all->by_name, a->hash, &a->by_name);
+    if (a->allocation != 0 && map_get(&all->by_allocation, (uint64_t)a->allocation) == a)
+        (void)map_remove(&all->by_allocation, (uint64_t)a->allocation);
+    list_remove(&a->in_silent);
+    all->n_asked--;
+    free(a);
+}
+
+void buses_free(struct buses *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->n; i++)
+        all->all[i]->ops->free(all->all[i]);
+    struct chain_link *n;
+    for (size_t at = 0; (n = map_next(&all->by_name, &at)); at = 0)
+        forget_asked(all, container_of(n, struct asked, by_name));
+    map_done(&all->by_name);
+    map_done(&all->by_allocation);
+    buf_done(&all->told);
+    buf_done(&all->body);
+    free(all);
+}
+
+/* ── requests under way ────────────────────────────────────────────────────────────────────── */
+
+static uint64_t hash_of(const struct bus *b, struct str name)
+{
+    return str_hash((uint64_t)b->ops->kind, name);
+}
+
+static struct asked *find_asked(const struct buses *all, const struct bus *b, struct str name)
+{
+    struct chain_link *n = chain_first(&all->by_name, hash_of(b, name));
+    for (; n; n = n->next) {
+        struct asked *a = container_of(n, struct asked, by_name);
+        if (a->bus == b && str_eq((struct str){a->name, a->name_len}, name))
+            return a;
+    }
+    return NULL;
+}
+
+static struct asked *add_asked(struct buses *all, struct bus *b, struct str name, struct str body)
+{
+    struct asked *a = xmalloc(sizeof(*a) + body.len);
+    *a = (struct asked){.bus = b, .hash = hash_of(b, name), .name_len = (uint8_t)name.len};
+    memcpy(a->name, name.at, name.len);
+    memcpy(a->body, body.at, body.len);
+    a->body_len = body.len;
+    chain_add(&all->by_name, a->hash, &a->by_name);
+    all->n_asked++;
+    return a;
+}
+
+static void add_message(struct asked *a, bus_message m)
+{
+    if (a->n_messages < MESSAGES_MAX)
+        a->messages[a->n_messages++] = m;
+    else
+        a->bus->ops->acknowledge(a->bus, m);
+}
+
+static void acknowledge_all(struct buses *all, struct asked *a)
+{
+    for (size_t i = 0; i < a->n_messages; i++)
+        a->bus->ops->acknowledge(a->bus, a->messages[i]);
+    forget_asked(all, a);
+}
+
+/* ── too much ──────────────────────────────────────────────────────────────────────────────── */
+
+static void hold(struct buses *all, bool on)
+{
+    if (all->held == on)
+        return;
+    all->held = on;
+    for (size_t i = 0; i < all->n; i++)
+        all->all[i]->ops->hold(all->all[i], on);
+}
+
+static bool is_read_only(const struct buses *all)
+{
+    return pipeline_state(all->doors->pipeline) != PIPELINE_WRITABLE;
+}
+
+/* Between the two bounds it stays as it is. */
+static void hold_or_go_on(struct buses *all)
+{
+    size_t backlog = pipeline_backlog(all->doors->pipeline);
+    if (is_read_only(all) || all->doors->stopping || all->n_asked >= BUS_UNDER_WAY_MAX ||
+        backlog > BACKLOG_MAX)
+        hold(all, true);
+    else if (all->n_asked <= BUS_UNDER_WAY_MAX / 2 && backlog <= BACKLOG_MAX / 2)
+        hold(all, false);
+}
+
+/* ── results ───────────────────────────────────────────────────────────────────────────────── */
+
+static void publish(struct buses *all, struct bus *b, const struct bus_result *draft,
+                    const struct envelope_result *result)
+{
+    struct bus_result r = *draft;
+    buf_clear(&all->body);
+    envelope_write(&all->body, result);
+    r.name = result->ticket_id;
+    r.status = envelope_status_word(result->status);
+    r.body = (struct str){(const char *)all->body.data, all->body.len};
+    b->ops->publish(b, &r);
+}
+
+/* The sentence depends on the request alone, so a repeat gives the same bytes. */
+static void refuse(struct buses *all, struct asked *a, const char *why)
+{
+    a->bus->wrong++;
+    if (a->allocation == 0) {
+        a->allocation = --all->last_refused;
+        (void)map_put(&all->by_allocation, (uint64_t)a->allocation, a);
+    }
+    list_remove(&a->in_silent);
+    publish(all, a->bus, &(struct bus_result){.allocation = a->allocation},
+            &(struct envelope_result){.ticket_id = {a->name, a->name_len},
+                                      .status = ENVELOPE_FAILURE,
+                                      .error = str_of(why)});
+}
+
+static struct bus *bus_of(const struct buses *all, int8_t kind)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if ((int8_t)all->all[i]->ops->kind == kind)
+            return all->all[i];
+    }
+    return NULL;
+}
+
+static bool is_connected(const struct bus *b)
+{
+    struct bus_figures f = {0};
+    b->ops->figures(b, &f);
+    return f.connected;
+}
+
+/* The bus has the result now and will get rid of it, so core need not be asked again. */
+static int64_t answered(struct buses *all, struct bus *b, const struct effect *e)
+{
+    struct asked *a = find_asked(all, b, e->result->ticket_id);
+    if (!a)
+        return e->object;
+    if (a->allocation == 0) {
+        a->allocation = e->object != 0 ? e->object : --all->last_refused;
+        (void)map_put(&all->by_allocation, (uint64_t)a->allocation, a);
+    }
+    list_remove(&a->in_silent);
+    return e->object != 0 ? e->object : a->allocation;
+}
+
+static void release_result(struct buses *all, const struct effect *e)
+{
+    struct bus *b = bus_of(all, e->verb);
+    if (!b || (e->on && !is_connected(b)))
+        return; /* it stays owed, or nobody misses it */
+    int64_t allocation = answered(all, b, e);
+    publish(all, b,
+            &(struct bus_result){.allocation = allocation, .state = e->event, .news = e->on},
+            e->result);
+}
+
+void buses_release(struct buses *all, const struct effect *effects, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (effects[i].kind == EFFECT_RESULT)
+            release_result(all, &effects[i]);
+    }
+}
+
+void bus_published(struct bus *b, int64_t allocation, int8_t state)
+{
+    struct buses *all = b->buses;
+    struct asked *a = map_get(&all->by_allocation, (uint64_t)allocation);
+    if (a)
+        acknowledge_all(all, a);
+    if (allocation > 0)
+        buf_append(&all->told, &(struct told){allocation, state}, sizeof(struct told));
+}
+
+/* ── requests ──────────────────────────────────────────────────────────────────────────────── */
+
+static void step(struct buses *all, struct asked *a, const struct envelope_request *r)
+{
+    char why[SEEKING_WHY_MAX];
+    struct event e = {.kind = EVENT_SEEK};
+    const struct core_config *config = core_config(pipeline_core(all->doors->pipeline));
+    if (seeking_fill(config, NULL, r, STR(""), &e.seek, why) != 0) {
+        refuse(all, a, why);
+        return;
+    }
+    e.seek.bus = a->bus->ops->kind;
+    if (a->allocation == 0) {
+        list_remove(&a->in_silent);
+        a->again_ms = all->doors->monotonic_ms + BUS_AGAIN_MS;
+        list_append(&all->silent, &a->in_silent);
+    }
+    doors_event(all->doors, &e);
+}
+
+static void bury(struct bus *b, bus_message m, struct str body, const char *why)
+{
+    char text[LOG_QUOTE_MAX + 8];
+    struct str start = {body.at, body.len < SHOWN_BYTES ? body.len : SHOWN_BYTES};
+    b->unreadable++;
+    log_line(LOG_WARN, "a message cannot be read", "bus=%s why=\"%s\" bytes=%zu begins=%s",
+             b->ops->name, why, body.len, log_quote(text, start));
+    b->ops->bury(b, m, body, why);
+}
+
+static void take(struct buses *all, struct bus *b, bus_message m, struct str body,
+                 const struct envelope_request *r, const char *why)
+{
+    struct asked *a = find_asked(all, b, r->ticket_id);
+    if (!a)
+        a = add_asked(all, b, r->ticket_id, body);
+    add_message(a, m);
+    if (why)
+        refuse(all, a, why);
+    else
+        step(all, a, r);
+}
+
+void bus_received(struct bus *b, bus_message m, struct str body, bool again)
+{
+    (void)again;
+    struct buses *all = b->buses;
+    struct envelope_request r;
+    char why[ENVELOPE_WHY_MAX];
+    if (all->doors->stopping)
+        return; /* nobody acknowledges it, so it comes again */
+    if (body.len > BUS_BODY_MAX) {
+        bury(b, m, body, "it is too long");
+        return;
+    }
+    doors_read_clocks(all->doors);
+    switch (envelope_read(body, &r, why)) {
+    case ENVELOPE_OURS:
+        take(all, b, m, body, &r, NULL);
+        break;
+    case ENVELOPE_WRONG:
+        take(all, b, m, body, &r, why);
+        break;
+    case ENVELOPE_FOREIGN:
+        b->foreign++;
+        b->ops->acknowledge(b, m);
+        break;
+    case ENVELOPE_UNREADABLE:
+        bury(b, m, body, why);
+        break;
+    }
+    envelope_done(&r);
+    hold_or_go_on(all);
+}
+
+/* ── the end of a turn ─────────────────────────────────────────────────────────────────────── */
+
+static void tell_core(struct buses *all)
+{
+    const struct told *told = (const struct told *)(const void *)all->told.data;
+    for (size_t i = 0; i < all->told.len / sizeof(*told); i++)
+        doors_event(all->doors, &(struct event){.kind = EVENT_PUBLISHED,
+                                                .published = {.allocation = told[i].allocation,
+                                                              .state = told[i].state}});
+    buf_clear(&all->told);
+}
+
+static void ask_again(struct buses *all, struct asked *a)
+{
+    struct envelope_request r;
+    char why[ENVELOPE_WHY_MAX];
+    enum envelope_verdict v = envelope_read((struct str){a->body, a->body_len}, &r, why);
+    assert(v == ENVELOPE_OURS);
+    (void)v;
+    step(all, a, &r);
+    envelope_done(&r);
+}
+
+void buses_before_flush(struct buses *all)
+{
+    if (all->n == 0)
+        return;
+    tell_core(all);
+    LIST_EACH(&all->silent, a, struct asked, in_silent)
+    {
+        if (a->again_ms > all->doors->monotonic_ms || is_read_only(all))
+            break;
+        ask_again(all, a);
+    }
+    hold_or_go_on(all);
+}
+
+bool buses_are_ready(const struct buses *all, const char **ret_why)
+{
+    for (size_t i = 0; all && i < all->n; i++) {
+        if (is_connected(all->all[i]))
+            continue;
+        *ret_why = all->all[i]->ops->kind == BUS_NATS ? "NATS is away" : "Google Pub/Sub is away";
+        return false;
+    }
+    return true;
+}
