@@ -122,10 +122,14 @@ void call_read(struct call *c);
 void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c));
 void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c));
 
+/* What call_wait is given to wait for the end of an allocation: their numbers are not those of
+ * tickets. */
+int64_t call_wait_key(int64_t allocation);
+
 /* Steps an event. `hear` is called with each answer of core to it (EFFECT_PLACED, EFFECT_HOST_BEAT,
- * EFFECT_AGENT), which is durable then; it may end the call with call_answer, and must not step
- * anything. wait_ms from now on the call is given up. May be called again while ASKING. The event's
- * conn is the call's id unless it is one of call_numbers. */
+ * EFFECT_AGENT, EFFECT_SOUGHT), which is durable then; it may end the call with call_answer, and
+ * must not step anything. wait_ms from now on the call is given up. May be called again while
+ * ASKING. The event's conn is the call's id unless it is one of call_numbers. */
 void call_step(struct call *c, struct event *e, int64_t wait_ms, call_hear *hear);
 
 /* Waits for somebody else. For an agent: whoever asked it has put the request into c->agent, which
@@ -240,6 +244,19 @@ void handle_enable_version(struct call *c);
 void handle_disable_version(struct call *c);
 void handle_switch(struct call *c);
 void handle_terminate(struct call *c);
+
+/* allocate.c */
+void handle_allocate(struct call *c);
+void handle_list_allocations(struct call *c);
+void handle_get_allocation(struct call *c);
+void handle_why_allocation(struct call *c);
+void handle_cancel_allocation(struct call *c);
+
+/* browse_queue.c */
+void handle_list_queues(struct call *c);
+void handle_dequeue(struct call *c);
+void handle_get_party(struct call *c);
+void handle_list_routes(struct call *c);
 
 /* output.c */
 #define OUTPUT_CONTENT_TYPE "text/plain; charset=utf-8"

@@ -157,7 +157,7 @@ static void parameters(struct json_writer *w, const struct operation *o)
     json_key(w, "parameters");
     json_open_array(w);
     for (const struct field *f = o->fields; f->name; f++) {
-        if (!operation_changes(o) || o->upload || operation_is_in_path(o, f))
+        if (!operation_changes(o) || o->upload || o->asks || operation_is_in_path(o, f))
             parameter(w, o, f);
     }
     if (operation_changes(o))
@@ -257,11 +257,12 @@ static void page_schema(struct json_writer *w, const struct shape *shape)
     json_close_array(w);
 }
 
-static void answer(struct json_writer *w, const struct operation *o)
+static void answer(struct json_writer *w, const struct operation *o, const char *status,
+                   const char *about)
 {
-    json_key(w, "200");
+    json_key(w, status);
     json_open_object(w);
-    json_key_text(w, "description", str_of(o->summary));
+    json_key_text(w, "description", str_of(about));
     json_key(w, "content");
     json_open_object(w);
     json_key(w, o->answer ? json_type : o->content_type);
@@ -280,8 +281,25 @@ static void answer(struct json_writer *w, const struct operation *o)
     json_close_object(w);
 }
 
+static void refused_schema(struct json_writer *w, const struct operation *o)
+{
+    if (!o->results) {
+        refer(w, "Error");
+        return;
+    }
+    json_key(w, "anyOf");
+    json_open_array(w);
+    json_open_object(w);
+    refer(w, "Error");
+    json_close_object(w);
+    json_open_object(w);
+    refer(w, o->answer->name);
+    json_close_object(w);
+    json_close_array(w);
+}
+
 /* One answer for all errors with that status; returns how many they are. */
-static size_t refusal(struct json_writer *w, const int *errors, size_t n)
+static size_t refusal(struct json_writer *w, const struct operation *o, const int *errors, size_t n)
 {
     char text[1536] = "";
     char status[8];
@@ -299,7 +317,7 @@ static size_t refusal(struct json_writer *w, const int *errors, size_t n)
     json_open_object(w);
     json_key(w, "schema");
     json_open_object(w);
-    refer(w, "Error");
+    refused_schema(w, o);
     json_close_object(w);
     json_close_object(w);
     json_close_object(w);
@@ -313,30 +331,38 @@ static void responses(struct json_writer *w, const struct operation *o)
     size_t n = operation_errors(o, errors);
     json_key(w, "responses");
     json_open_object(w);
-    answer(w, o);
+    answer(w, o, "200", o->summary);
+    if (o->results)
+        answer(w, o, "202", "It waits in line.");
     for (size_t i = 0; i < n;)
-        i += refusal(w, errors + i, n - i);
+        i += refusal(w, o, errors + i, n - i);
     json_close_object(w);
 }
 
 /* ── operations ────────────────────────────────────────────────────────────────────────────── */
 
-static void security(struct json_writer *w, const struct operation *o)
+static void ways_with(struct json_writer *w, uint32_t scopes)
 {
     static const char *const ways[] = {"bearer", "argument"};
-    json_key(w, "security");
-    json_open_array(w);
-    for (size_t i = 0; i < 2 && o->scope != ACCESS_NONE; i++) {
+    for (size_t i = 0; i < 2 && scopes != ACCESS_NONE; i++) {
         json_open_object(w);
         json_key(w, ways[i]);
         json_open_array(w);
         for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
-            if (o->scope & bit)
+            if (scopes & bit)
                 json_text(w, str_of(access_scope_name(bit)));
         }
         json_close_array(w);
         json_close_object(w);
     }
+}
+
+static void security(struct json_writer *w, const struct operation *o)
+{
+    json_key(w, "security");
+    json_open_array(w);
+    ways_with(w, o->scope);
+    ways_with(w, o->own_scope);
     json_close_array(w);
 }
 

@@ -38,13 +38,15 @@ struct field {
     const char *help;
 };
 
-enum { OPERATION_FIELDS_MAX = 12, OPERATION_ERRORS_MAX = 16 };
+enum { OPERATION_FIELDS_MAX = 12, OPERATION_ERRORS_MAX = 28 };
 
 struct operation {
     const char *name; /* "drain_server" */
     const char *path; /* "/v1/servers/{id}/drain" */
     enum http_method method;
     uint32_t scope; /* of enum access_scope, all of these; 0 = no token is needed */
+    uint32_t
+        own_scope; /* one of these is enough for what is the asker's own: its handler sees to it */
     const char *summary;
     const char *about;                             /* more sentences, or NULL */
     struct field fields[OPERATION_FIELDS_MAX + 1]; /* closed by one without a name */
@@ -60,6 +62,8 @@ struct operation {
     int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
     bool always;                      /* answered however much waits to be read */
     bool upload;  /* the body is an archive; every argument comes in path or query */
+    bool results; /* answers with results of allocations: 202 for one that waits in line, and a
+                     failure under the status of its error */
     bool is_list; /* {"items": [answer …], "next": cursor or null} */
 };
 
@@ -89,7 +93,7 @@ bool operation_changes(const struct operation *o);
 /* True when it takes a body: any argument that is not in the path, in an operation that changes. */
 bool operation_has_body(const struct operation *o);
 
-enum { OPERATION_ALL_ERRORS_MAX = 32 };
+enum { OPERATION_ALL_ERRORS_MAX = 48 };
 
 /* Every error its answers can have: its own and those of how it is asked. Returns how many, sorted
  * by status. */

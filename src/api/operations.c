@@ -6,6 +6,7 @@
 #include "api/operation.h"
 #include "api/play.h"
 #include "api/resource.h"
+#include "api/resource_allocation.h"
 #include "api/resource_room.h"
 #include "base/err.h"
 #include "wire/settings.h"
@@ -157,6 +158,28 @@ static const char *const bool_words[] = {"true", "false", NULL};
         .form = "a date as 2026-12-31 23:59:59 in UTC",                                            \
         .help = "until when: YYYY-MM-DD HH:MM:SS in UTC"                                           \
     }
+
+#define WAIT(help_)                                                                                \
+    {                                                                                              \
+        .name = "wait", .kind = FIELD_INT, .min = 0, .max = REST_WAIT_MAX_S,                       \
+        .has_otherwise = true, .otherwise = 0, .help = (help_)                                     \
+    }
+#define TICKET_ID                                                                                  \
+    {                                                                                              \
+        .name = "ticketId", .kind = FIELD_TEXT, .required = true, .min = 1, .max = SEEK_NAME_MAX,  \
+        .help = "what its sender calls it"                                                         \
+    }
+#define ONLY_PLAYER                                                                                \
+    {                                                                                              \
+        .name = "player", .kind = FIELD_TEXT, .min = 1, .max = ACCESS_ACCOUNT_MAX,                 \
+        .help = "only of this player"                                                              \
+    }
+#define ALLOCATION_ERRORS                                                                          \
+    ERR_PLAYER_REQUIRED, ERR_FRIENDS_NOT_FOUND, ERR_FRIEND_UNAVAILABLE, ERR_NO_CAPACITY,           \
+        ERR_QUEUE_TIMEOUT, ERR_TOKEN_TAKEN, ERR_SUPERSEDED, ERR_NAME_CONFLICT, ERR_NO_SUCH_FLEET,  \
+        ERR_NOT_FOUND, ERR_WRONG_PROVIDER, ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_BANNED,       \
+        ERR_TOO_MANY, ERR_NO_HOST, ERR_NO_PLACE, ERR_SPAWN_FAILED, ERR_SPAWN_TIMEOUT,              \
+        ERR_REGION_NOT_SUPPORTED, ERR_TICKET_CANCELLED, ERR_HOST_AWAY
 
 #define OF_FLEET                                                                                   \
     {                                                                                              \
@@ -595,6 +618,137 @@ const struct operation operations[] = {
         .answer = &kicked_shape,
         .errors = {ERR_NOT_FOUND},
         .handle = handle_kick,
+    },
+    {
+        .name = "release_seat",
+        .method = HTTP_DELETE,
+        .path = "/v1/seats/{id}",
+        .scope = ACCESS_ADMIN,
+        .summary = "Give a seat back.",
+        .about = "As POST /v1/seats/{id}/kick: where nobody says that a player left, this does.",
+        .fields = {ID("seat"),
+                   {.name = "reason",
+                    .kind = FIELD_TEXT,
+                    .min = 1,
+                    .max = 120,
+                    .help = "what the game server may show him"}},
+        .answer = &kicked_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_kick,
+    },
+    {
+        .name = "allocate",
+        .method = HTTP_POST,
+        .path = "/v1/allocations",
+        .scope = ACCESS_ALLOCATE,
+        .own_scope = ACCESS_GAME,
+        .summary = "A place for a player, with his friends where he has some.",
+        .about = "The body is the same as on a bus, and so is the answer. A repeat with the same "
+                 "ticketId gets the result that there is by then. A player asks for himself, alone "
+                 "and without priority.",
+        .fields = {WAIT("seconds to wait for a place while it stands in line")},
+        .asks = &allocation_request_shape,
+        .answer = &allocation_result_shape,
+        .results = true,
+        .errors = {ALLOCATION_ERRORS},
+        .handle = handle_allocate,
+    },
+    {
+        .name = "list_allocations",
+        .method = HTTP_GET,
+        .path = "/v1/allocations",
+        .scope = ACCESS_READ,
+        .summary = "Requests of players for places.",
+        .fields = {FLEET, ONLY_PLAYER, STATE(allocation_state_words), LIMIT, CURSOR, ORDER},
+        .answer = &allocation_shape,
+        .is_list = true,
+        .handle = handle_list_allocations,
+    },
+    {
+        .name = "get_allocation",
+        .method = HTTP_GET,
+        .path = "/v1/allocations/{ticketId}",
+        .scope = ACCESS_ALLOCATE,
+        .own_scope = ACCESS_GAME,
+        .summary = "One allocation and its result, now or when it has its last one.",
+        .fields = {TICKET_ID, WAIT("seconds to wait while it is open or stands in line")},
+        .answer = &allocation_whole_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_get_allocation,
+    },
+    {
+        .name = "why_allocation",
+        .method = HTTP_GET,
+        .path = "/v1/allocations/{ticketId}/why",
+        .scope = ACCESS_READ,
+        .summary = "Why an allocation stands as it does, in words.",
+        .fields = {TICKET_ID},
+        .answer = &allocation_why_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_why_allocation,
+    },
+    {
+        .name = "cancel_allocation",
+        .method = HTTP_DELETE,
+        .path = "/v1/allocations/{ticketId}",
+        .scope = ACCESS_ALLOCATE,
+        .own_scope = ACCESS_GAME,
+        .summary = "Wait no more.",
+        .about = "Answers with its last result. A seat that it has got by then stays.",
+        .fields = {TICKET_ID},
+        .answer = &allocation_result_shape,
+        .errors = {ERR_NOT_FOUND, ERR_ALREADY_OVER},
+        .handle = handle_cancel_allocation,
+    },
+    {
+        .name = "list_queues",
+        .method = HTTP_GET,
+        .path = "/v1/queues",
+        .scope = ACCESS_READ,
+        .summary = "Lines in which allocations wait for seats.",
+        .about = "Who stands in them: GET /v1/allocations?state=queued.",
+        .fields = {FLEET},
+        .answer = &queue_shape,
+        .is_list = true,
+        .handle = handle_list_queues,
+    },
+    {
+        .name = "dequeue_player",
+        .method = HTTP_DELETE,
+        .path = "/v1/queues/players/{player}",
+        .scope = ACCESS_ADMIN,
+        .summary = "Take a player out of the line he stands in.",
+        .fields = {{.name = "player",
+                    .kind = FIELD_TEXT,
+                    .required = true,
+                    .min = 1,
+                    .max = ACCESS_ACCOUNT_MAX,
+                    .help = "the player"}},
+        .answer = &allocation_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_dequeue,
+    },
+    {
+        .name = "get_party",
+        .method = HTTP_GET,
+        .path = "/v1/parties/{id}",
+        .scope = ACCESS_READ,
+        .summary = "Players who came together and are still there.",
+        .fields = {ID("party")},
+        .answer = &party_shape,
+        .errors = {ERR_NOT_FOUND},
+        .handle = handle_get_party,
+    },
+    {
+        .name = "list_routes",
+        .method = HTTP_GET,
+        .path = "/v1/routes",
+        .scope = ACCESS_ADMIN,
+        .summary = "Routing tokens and where a proxy sends their packets.",
+        .fields = {FLEET, ONLY_PLAYER, LIMIT, CURSOR},
+        .answer = &route_shape,
+        .is_list = true,
+        .handle = handle_list_routes,
     },
     {
         .name = "list_versions",

@@ -173,6 +173,8 @@ static void answers(struct buf *out, const struct operation *o)
         link_to(out, o->answer);
     else
         say(out, "`%s`", o->content_type);
+    if (o->results)
+        put(out, ", 202 with the same of one that waits in line");
     put(out, ";");
     for (size_t i = 0; i < n; i++)
         say(out, " %d `%s`%s", err_status(errors[i]), err_code(errors[i]), i + 1 < n ? "," : ".");
@@ -187,6 +189,10 @@ static void scopes_of(struct buf *out, const struct operation *o)
             continue;
         say(out, "%s`%s`", before, access_scope_name(bit));
         before = " and ";
+    }
+    for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
+        if (o->own_scope & bit)
+            say(out, "; `%s` for what is the asker's own", access_scope_name(bit));
     }
     put(out, ".\n\n");
 }

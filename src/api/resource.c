@@ -2,6 +2,7 @@
 
 #include "api/host.h"
 #include "api/play.h"
+#include "api/resource_allocation.h"
 #include "api/resource_room.h"
 #include "api/shape_rows.h"
 #include "base/err.h"
@@ -28,7 +29,7 @@ const char *const scope_words[] = {
 static const char *const passed_words[] = {"offline", "away", "unlisted", "draining",
                                            "failing", "full", NULL};
 static const char *const drainer_words[] = {"server", "operator", NULL};
-const char *const provider_words[] = {"chat", "agent", NULL};
+const char *const provider_words[] = {"chat", "agent", "agones", NULL};
 static const char *const end_words[] = {
     "match_ended", "server_lost",  "not_listed",    "too_long", "not_reported",
     "by_operator", "spawn_failed", "spawn_timeout", "exited",   "empty",
@@ -36,12 +37,12 @@ static const char *const end_words[] = {
 static const char *const verb_words[] = {"create", "join", "enter", NULL};
 static const char *const outcome_words[] = {"pending", "acknowledged", "refused",  "timed_out",
                                             "dropped", "not_ready",    "given_up", NULL};
-static const char *const target_words[] = {"server",  "session",    "token", "seat", "host",
-                                           "version", "deployment", "ban",   NULL};
+static const char *const target_words[] = {"server",  "session",    "token", "seat",       "host",
+                                           "version", "deployment", "ban",   "allocation", NULL};
 static const char *const action_words[] = {"drain",  "undrain", "end",       "enrol",     "revoke",
                                            "rotate", "issue",   "configure", "terminate", "kick",
                                            "enable", "disable", "deploy",    "switch",    "ban",
-                                           "update", "lift",    "stdin",     NULL};
+                                           "update", "lift",    "stdin",     "dequeue",   NULL};
 static const char *const store_words[] = {"writable", "read_only", NULL};
 static const char *const health_words[] = {"ok", NULL};
 
@@ -818,19 +819,73 @@ const struct shape ready_shape = {
         },
 };
 
-const struct shape *const shapes[] = {
-    &server_counts_shape, &slots_shape,          &region_shape,        &fleet_shape,
-    &server_shape,        &session_shape,        &refusal_shape,       &ticket_shape,
-    &try_shape,           &passed_over_shape,    &why_shape,           &token_shape,
-    &made_token_shape,    &access_token_shape,   &target_shape,        &audit_shape,
-    &allocations_shape,   &recent_refusal_shape, &status_shape,        &health_shape,
-    &ports_shape,         &ready_shape,          &placed_shape,        &placed_multi_shape,
-    &slot_shape,          &location_shape,       &open_rooms_shape,    &open_room_shape,
-    &play_regions_shape,  &play_region_shape,    &map_place_shape,     &counts_shape,
-    &player_shape,        &player_seat_shape,    &issued_ban_shape,    &played_ban_shape,
-    &nothing_shape,       &refused_shape,        &exit_shape,          &host_try_shape,
-    &host_shape,          &room_shape,           &room_seat_shape,     &room_whole_shape,
-    &version_shape,       &deployment_shape,     &ban_shape,           &kicked_shape,
-    &written_shape,       &host_server_shape,    &host_beat_shape,     &host_beat_answer_shape,
-    &agent_event_shape,   &agent_events_shape,   &agent_refusal_shape, &agent_answer_shape,
-    &agent_answers_shape, &host_counts_shape,    &room_counts_shape,   NULL};
+const struct shape *const shapes[] = {&server_counts_shape,
+                                      &slots_shape,
+                                      &region_shape,
+                                      &fleet_shape,
+                                      &server_shape,
+                                      &session_shape,
+                                      &refusal_shape,
+                                      &ticket_shape,
+                                      &try_shape,
+                                      &passed_over_shape,
+                                      &why_shape,
+                                      &token_shape,
+                                      &made_token_shape,
+                                      &access_token_shape,
+                                      &target_shape,
+                                      &audit_shape,
+                                      &allocations_shape,
+                                      &recent_refusal_shape,
+                                      &status_shape,
+                                      &health_shape,
+                                      &ports_shape,
+                                      &ready_shape,
+                                      &placed_shape,
+                                      &placed_multi_shape,
+                                      &slot_shape,
+                                      &location_shape,
+                                      &open_rooms_shape,
+                                      &open_room_shape,
+                                      &play_regions_shape,
+                                      &play_region_shape,
+                                      &map_place_shape,
+                                      &counts_shape,
+                                      &player_shape,
+                                      &player_seat_shape,
+                                      &issued_ban_shape,
+                                      &played_ban_shape,
+                                      &nothing_shape,
+                                      &refused_shape,
+                                      &exit_shape,
+                                      &host_try_shape,
+                                      &host_shape,
+                                      &room_shape,
+                                      &room_seat_shape,
+                                      &room_whole_shape,
+                                      &version_shape,
+                                      &deployment_shape,
+                                      &ban_shape,
+                                      &kicked_shape,
+                                      &written_shape,
+                                      &host_server_shape,
+                                      &host_beat_shape,
+                                      &host_beat_answer_shape,
+                                      &agent_event_shape,
+                                      &agent_events_shape,
+                                      &agent_refusal_shape,
+                                      &agent_answer_shape,
+                                      &agent_answers_shape,
+                                      &host_counts_shape,
+                                      &room_counts_shape,
+                                      &allocation_request_shape,
+                                      &allocation_result_shape,
+                                      &allocation_member_shape,
+                                      &allocation_error_shape,
+                                      &allocation_shape,
+                                      &allocation_whole_shape,
+                                      &allocation_why_shape,
+                                      &queue_shape,
+                                      &party_shape,
+                                      &route_shape,
+                                      NULL};

@@ -121,7 +121,7 @@ static int check_scope(struct call *c, bool known)
     if (!known)
         err = check_token(c, c->arguments.access_token);
     uint32_t missing = c->operation->scope & ~c->who.scopes;
-    if (err == 0 && missing != 0) {
+    if (err == 0 && missing != 0 && !(c->operation->own_scope & c->who.scopes)) {
         err = ERR_FORBIDDEN;
         call_refuse(c, err, NULL, "This needs the scope %s, which the access token has not.",
                     access_scope_name(missing & -missing));
@@ -317,15 +317,19 @@ static void wake_waiting(struct rest *r, int64_t ticket)
 
 static void hear_note(struct rest *r, const struct effect *e)
 {
+    bool placed = e->note == NOTE_ALLOCATION_DONE || e->note == NOTE_ALLOCATION_FAILED;
     bool over = e->note == NOTE_TICKET_DONE || e->note == NOTE_TICKET_FAILED ||
                 e->note == NOTE_TICKET_CANCELLED;
     if (over && r->waiting.len > 0)
         wake_waiting(r, e->ticket);
+    if (placed && r->waiting.len > 0)
+        wake_waiting(r, call_wait_key(e->object));
 }
 
 static bool is_asked_for(enum effect_kind kind)
 {
-    return kind == EFFECT_PLACED || kind == EFFECT_HOST_BEAT || kind == EFFECT_AGENT;
+    return kind == EFFECT_PLACED || kind == EFFECT_HOST_BEAT || kind == EFFECT_AGENT ||
+           kind == EFFECT_SOUGHT;
 }
 
 void rest_release(struct rest *r, const struct effect *effects, size_t n)

@@ -329,3 +329,87 @@ void why_room_sentence(const struct view_room_ticket *t, const struct view_room 
     }
     say_hosts(out, t);
 }
+
+/* ── allocations ───────────────────────────────────────────────────────────────────────────── */
+
+static void say_seconds(struct buf *out, int64_t ms)
+{
+    say(out, "%" PRId64 " s", (ms + 500) / 1000);
+}
+
+static void say_where(struct buf *out, const struct view_allocation *a,
+                      const struct view_room *room)
+{
+    say(out, "room %" PRId64, a->room);
+    if (room)
+        say(out, " (%s, %s, %" PRId32 " of %" PRId32 " seats in use)", room->fleet,
+            room->region_name, room->reserved + room->taken, room->max_players);
+}
+
+/* "Waits at position 2 for a seat in room 7, behind 3 players, for 12 s by now." */
+static void say_queued(struct buf *out, const struct view_allocation *a,
+                       const struct view_room *room)
+{
+    say(out, "Waits at position %" PRId32 " for %" PRId32 " %s in ", a->position, a->players,
+        a->players == 1 ? "seat" : "seats");
+    if (a->room != 0)
+        say_where(out, a, room);
+    else
+        say(out, "any room of fleet %s", a->fleet);
+    if (a->ahead > 0)
+        say(out, ", behind %" PRId32 " %s", a->ahead, a->ahead == 1 ? "player" : "players");
+    say(out, ", for ");
+    say_seconds(out, a->waited_ms);
+    say(out, " by now.");
+    if (a->room != 0)
+        say(out, " That is where friends of his sit.");
+    if (a->priority > 0)
+        say(out, " His priority %" PRId32 " is worth %" PRId32 " min of waiting.", a->priority,
+            a->priority);
+    if (a->eta_ms > 0) {
+        say(out, " By how seats came free lately it takes about ");
+        say_seconds(out, a->eta_ms);
+        say(out, ".");
+    }
+}
+
+static void say_given(struct buf *out, const struct view_allocation *a,
+                      const struct view_room *room)
+{
+    say(out, "%" PRId32 " %s given in ", a->players, a->players == 1 ? "seat was" : "seats were");
+    say_where(out, a, room);
+    if (a->queued_wall_ms != 0) {
+        say(out, ", after ");
+        say_seconds(out, a->waited_ms);
+        say(out, " in line");
+    }
+    say(out, ".");
+}
+
+static void say_ended(struct buf *out, const struct view_allocation *a, const char *how)
+{
+    say(out, "%s: ", how);
+    if (a->why.len > 0)
+        buf_append(out, a->why.at, a->why.len);
+    else
+        say(out, "%s", err_sentence(a->err));
+    say(out, ".");
+    if (a->queued_wall_ms != 0) {
+        say(out, " It stood in line for ");
+        say_seconds(out, a->waited_ms);
+        say(out, ".");
+    }
+}
+
+void why_allocation_sentence(const struct view_allocation *a, const struct view_room *room,
+                             struct buf *out)
+{
+    if (strcmp(a->state, "queued") == 0)
+        say_queued(out, a, room);
+    else if (strcmp(a->state, "open") == 0)
+        say(out, "Open: a server is being started for it, or told of it.");
+    else if (strcmp(a->state, "done") == 0)
+        say_given(out, a, room);
+    else
+        say_ended(out, a, strcmp(a->state, "failed") == 0 ? "Failed" : "Cancelled");
+}

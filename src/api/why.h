@@ -12,3 +12,7 @@ void why_sentence(const struct view_ticket *t, const struct view_server *server,
 /* The same of a ticket for a room; room is the one it was given, NULL as above. */
 void why_room_sentence(const struct view_room_ticket *t, const struct view_room *room,
                        struct buf *out);
+
+/* … and of an allocation; room is where it was placed or for which it waits, NULL as above. */
+void why_allocation_sentence(const struct view_allocation *a, const struct view_room *room,
+                             struct buf *out);
