@@ -25,6 +25,14 @@ void config_default(struct config *ret)
         .log_level = LOG_INFO,
         .log_format = LOG_LOGFMT,
         .gamespace = "1",
+        .nats = {.request_subject = "muster.allocation.request",
+                 .result_subject = "muster.allocation.result",
+                 .dead_subject = "muster.allocation.dead",
+                 .stream = "MUSTER",
+                 .durable = "muster",
+                 .max_deliver = 10,
+                 .ack_wait_ms = 30 * 1000},
+        .pubsub = {.pull_messages = 100, .pulls = 2},
     };
     core_config_default(&ret->core);
 }

@@ -8,6 +8,8 @@
 
 #include "api/agones.h"
 #include "api/launch.h"
+#include "api/nats.h"
+#include "api/pubsub.h"
 #include "base/log.h"
 #include "core/core.h"
 #include "net/address.h"
@@ -54,6 +56,38 @@ struct config_kubernetes {
     char kubeconfig[CONFIG_PATH_MAX];
 };
 
+/* The buses; "" = not given. struct nats_config and struct pubsub_config say what is what. */
+struct config_nats {
+    char urls[NATS_URLS_MAX][CONFIG_PATH_MAX];
+    size_t n_urls; /* 0 = no NATS */
+    char credentials_file[CONFIG_PATH_MAX];
+    char user[NATS_SUBJECT_MAX];
+    char password[NATS_SUBJECT_MAX];
+    char token[CONFIG_PATH_MAX];
+    char ca_file[CONFIG_PATH_MAX];
+    char request_subject[NATS_SUBJECT_MAX];
+    char result_subject[NATS_SUBJECT_MAX];
+    char dead_subject[NATS_SUBJECT_MAX];
+    char stream[NATS_SUBJECT_MAX];
+    char durable[NATS_SUBJECT_MAX];
+    int32_t max_deliver;
+    int64_t ack_wait_ms;
+};
+
+struct config_pubsub {
+    char project[CONFIG_PATH_MAX]; /* "" = no Pub/Sub */
+    char subscription[CONFIG_PATH_MAX];
+    char topic[CONFIG_PATH_MAX];
+    char dead_topic[CONFIG_PATH_MAX];
+    char credentials_file[CONFIG_PATH_MAX];
+    char endpoint[CONFIG_PATH_MAX];
+    char push_audience[CONFIG_PATH_MAX];
+    char push_account[CONFIG_PATH_MAX];
+    char push_keys[CONFIG_PATH_MAX];
+    int32_t pull_messages;
+    int32_t pulls;
+};
+
 struct config {
     char name[CONFIG_NAME_MAX]; /* of the file it was read from; "" = none */
     struct core_config core;
@@ -79,6 +113,8 @@ struct config {
     struct agones_fleet agones[AGONES_FLEETS_MAX]; /* one for each fleet of PROVIDER_AGONES */
     size_t n_agones;
     struct config_kubernetes kubernetes;
+    struct config_nats nats;
+    struct config_pubsub pubsub;
     char quilkin_file[CONFIG_PATH_MAX]; /* "" = none */
 
     struct config_tls tls_http;

@@ -225,7 +225,10 @@ static int change_setting(const struct setting *s, const struct config *old, str
     if (strcmp(setting_print(s, old, before), setting_print(s, new, after)) == 0)
         return 0;
     snprintf(key, sizeof(key), "%s.%s", s->section, s->key);
-    log_value(key, s->reloads, before, after);
+    if (s->kind == SETTING_SECRET)
+        log_value(key, s->reloads, "(not shown)", "(not shown)");
+    else
+        log_value(key, s->reloads, before, after);
     return s->reloads ? 1 : 0;
 }
 
@@ -260,6 +263,21 @@ static int change_default_region(const struct config *old, const struct config *
     return 1;
 }
 
+/* Brokers are connected to once. */
+static int change_brokers(const struct config *old, struct config *new)
+{
+    char before[16], after[16];
+    snprintf(before, sizeof(before), "%zu", old->nats.n_urls);
+    snprintf(after, sizeof(after), "%zu", new->nats.n_urls);
+    if (old->nats.n_urls == new->nats.n_urls &&
+        memcmp(old->nats.urls, new->nats.urls, sizeof(old->nats.urls)) == 0)
+        return 0;
+    log_value("nats.urls", false, before, after);
+    memcpy(new->nats.urls, old->nats.urls, sizeof(new->nats.urls));
+    new->nats.n_urls = old->nats.n_urls;
+    return 0;
+}
+
 int config_change(const struct config *old, struct config *new)
 {
     int n = 0;
@@ -268,6 +286,7 @@ int config_change(const struct config *old, struct config *new)
     n += change_default_region(old, new);
     n += change_rates("rates.create", old->core.create_rates, new->core.create_rates);
     n += change_rates("rates.join", old->core.join_rates, new->core.join_rates);
+    n += change_brokers(old, new);
     keep_kind_of_port("tls.http", &old->tls_http, &new->tls_http);
     keep_kind_of_port("tls.server", &old->tls_server, &new->tls_server);
     keep_kind_of_port("tls.manager", &old->tls_manager, &new->tls_manager);

@@ -25,6 +25,9 @@ static const cyaml_schema_field_t files_fields[] = {CONFIG_TLS(TEXT_FIELD, http)
 static const cyaml_schema_field_t log_fields[] = {CONFIG_LOG(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t timeouts_fields[] = {CONFIG_TIMEOUTS(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t limits_fields[] = {CONFIG_LIMITS(TEXT_FIELD) CYAML_FIELD_END};
+static const cyaml_schema_field_t nats_fields[] = {
+    CONFIG_NATS(TEXT_FIELD) TEXTS(doc_nats, urls, NATS_URLS_MAX), CYAML_FIELD_END};
+static const cyaml_schema_field_t pubsub_fields[] = {CONFIG_PUBSUB(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t routes_fields[] = {CONFIG_ROUTES(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t kubernetes_fields[] = {CONFIG_KUBERNETES(TEXT_FIELD)
                                                              CYAML_FIELD_END};
@@ -124,6 +127,8 @@ static const cyaml_schema_field_t doc_fields[] = {
     SECTION(doc, tls, tls_fields),
     SECTION(doc, log, log_fields),
     SECTION(doc, access, access_fields),
+    SECTION(doc, nats, nats_fields),
+    SECTION(doc, pubsub, pubsub_fields),
     SECTION(doc, routes, routes_fields),
     SECTION(doc, kubernetes, kubernetes_fields),
     CYAML_FIELD_END};

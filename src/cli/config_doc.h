@@ -25,6 +25,7 @@ CONFIG_DOC(doc_geo, CONFIG_GEO(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_limits, CONFIG_LIMITS(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_routes, CONFIG_ROUTES(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_kubernetes, CONFIG_KUBERNETES(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_pubsub, CONFIG_PUBSUB(CONFIG_TEXT_MEMBER));
 
 struct doc_region {
     const char *code;
@@ -97,6 +98,12 @@ struct doc_http {
     uint32_t trusted_proxies_count;
 };
 
+struct doc_nats {
+    CONFIG_NATS(CONFIG_TEXT_MEMBER)
+    const char **urls;
+    uint32_t urls_count;
+};
+
 struct doc_token {
     const char *token;
     const char *hash;
@@ -141,6 +148,8 @@ struct doc {
     struct doc_tls tls;
     struct doc_log log;
     struct doc_access access;
+    struct doc_nats nats;
+    struct doc_pubsub pubsub;
     struct doc_routes routes;
     struct doc_kubernetes kubernetes;
 };

@@ -58,6 +58,48 @@
       "file of Quilkin's file provider, rewritten whenever a routing token comes or goes; \"\" = " \
       "none")
 
+#define CONFIG_NATS(X)                                                                             \
+    X(doc_nats, nats, credentials_file, nats.credentials_file, FILE_PATH, STAYS,                   \
+      "of a user with a JWT (.creds); \"\" = none")                                                \
+    X(doc_nats, nats, user, nats.user, TEXT, STAYS, "a user's name, with ...")                     \
+    X(doc_nats, nats, password, nats.password, SECRET, STAYS, "... his password")                  \
+    X(doc_nats, nats, token, nats.token, SECRET, STAYS, "... or a token")                          \
+    X(doc_nats, nats, ca_file, nats.ca_file, FILE_PATH, STAYS,                                     \
+      "PEM file of whom to trust with tls://; \"\" = whom the system trusts")                      \
+    X(doc_nats, nats, request_subject, nats.request_subject, NAME, STAYS, "where requests come")   \
+    X(doc_nats, nats, result_subject, nats.result_subject, NAME, STAYS, "where results go")        \
+    X(doc_nats, nats, dead_subject, nats.dead_subject, NAME, STAYS,                                \
+      "where messages go that cannot be answered")                                                 \
+    X(doc_nats, nats, stream, nats.stream, NAME, STAYS, "made over these when there is none")      \
+    X(doc_nats, nats, durable, nats.durable, NAME, STAYS,                                          \
+      "name of the consumer, made when there is none")                                             \
+    X(doc_nats, nats, max_deliver, nats.max_deliver, DELIVERIES, STAYS,                            \
+      "a message that came more often goes where the dead ones go")                                \
+    X(doc_nats, nats, ack_wait_ms, nats.ack_wait_ms, MS, STAYS,                                    \
+      "silence after which the broker gives a message again; of a consumer that is made")
+
+#define CONFIG_PUBSUB(X)                                                                           \
+    X(doc_pubsub, pubsub, project, pubsub.project, TEXT, STAYS,                                    \
+      "Google Cloud project; \"\" = no Pub/Sub")                                                   \
+    X(doc_pubsub, pubsub, subscription, pubsub.subscription, TEXT, STAYS,                          \
+      "where requests are pulled from; \"\" = they are pushed to us")                              \
+    X(doc_pubsub, pubsub, topic, pubsub.topic, TEXT, STAYS, "where results go")                    \
+    X(doc_pubsub, pubsub, dead_topic, pubsub.dead_topic, TEXT, STAYS,                              \
+      "where messages go that cannot be answered; \"\" = they are logged and forgotten")           \
+    X(doc_pubsub, pubsub, credentials_file, pubsub.credentials_file, FILE_PATH, STAYS,             \
+      "key of a service account (JSON); \"\" = the machine's own account")                         \
+    X(doc_pubsub, pubsub, endpoint, pubsub.endpoint, URL, STAYS,                                   \
+      "\"\" = Google's; the environment's PUBSUB_EMULATOR_HOST goes before")                       \
+    X(doc_pubsub, pubsub, push_audience, pubsub.push_audience, TEXT, STAYS,                        \
+      "audience of Google's token at POST /v1/pubsub/push; \"\" = nobody may push")                \
+    X(doc_pubsub, pubsub, push_account, pubsub.push_account, TEXT, STAYS,                          \
+      "e-mail address of the service account that pushes")                                         \
+    X(doc_pubsub, pubsub, push_keys, pubsub.push_keys, URL, STAYS,                                 \
+      "where the keys of Google's tokens are; \"\" = where Google has them")                       \
+    X(doc_pubsub, pubsub, pull_messages, pubsub.pull_messages, PULL, STAYS,                        \
+      "at most, of one pull")                                                                      \
+    X(doc_pubsub, pubsub, pulls, pubsub.pulls, PULLS, STAYS, "under way at once")
+
 #define CONFIG_KUBERNETES(X)                                                                       \
     X(doc_kubernetes, kubernetes, url, kubernetes.url, URL, STAYS,                                 \
       "API server; \"\" = as the kubeconfig says, else as a pod finds it")                         \

@@ -105,6 +105,17 @@ static void show_proxies(struct shown *s, const struct config *config)
     shown_end(s, "", "networks whose X-Forwarded-For and X-Real-IP are believed");
 }
 
+static void show_brokers(struct shown *s, const struct config *config)
+{
+    shown_print(s, "  urls: [");
+    for (size_t i = 0; i < config->nats.n_urls; i++) {
+        shown_print(s, "%s", i > 0 ? ", " : "");
+        shown_text(s, config->nats.urls[i]);
+    }
+    shown_print(s, "]");
+    shown_end(s, "", "NATS servers of one cluster, with JetStream; none = no NATS");
+}
+
 static void show_rates(struct shown *s, const char *key, const struct rate_limit *rates,
                        const char *meaning)
 {
@@ -166,6 +177,8 @@ static void show_settings(struct shown *s, const struct config *config)
             show_keys(s, config);
         if (last && strcmp(section, "http") == 0)
             show_proxies(s, config);
+        if (last && strcmp(section, "nats") == 0)
+            show_brokers(s, config);
     }
 }
 
@@ -192,44 +205,49 @@ void config_digest(const struct config *config, char ret[CONFIG_DIGEST_MAX])
 static void show_list_rows(struct shown *s)
 {
     static const struct {
-        const char *key, *value, *meaning;
+        const char *key, *value, *reload, *meaning;
     } rows[] = {
-        {"regions", "the seventeen of the protocol",
+        {"regions", "the seventeen of the protocol", "yes",
          "`{code, name, latitude, longitude}`: code 0 to 63 without 17 (which means any); name 1 "
          "to 15 of `A-Z a-z 0-9 . _ -`; degrees, both or neither. Replaces the default list"},
-        {"fleets", "`default`",
+        {"fleets", "`default`", "yes",
          "`{name, provider, ...}`: the keys of an entry are below. Replaces the default list"},
-        {"tokens", "none",
+        {"tokens", "none", "yes",
          "`{token or hash, role, fleet, regions}`: role `server` or `chat`; fleet `default` when "
          "absent; region names, all when absent"},
-        {"access.keys", "none",
+        {"access.keys", "none", "yes",
          "`{name, algorithm, file}`: public keys (PEM files) of those who may sign access tokens; "
          "algorithm `RS256` or `ES256`"},
-        {"http.trusted_proxies", "none",
+        {"http.trusted_proxies", "none", "yes",
          "addresses and networks, as `10.0.0.0/8`, whose `X-Forwarded-For` and `X-Real-IP` are "
          "believed"},
-        {"rates.create", "5 in 60 s, 10 in 240 s, 20 in 480 s, 40 in 960 s",
+        {"nats.urls", "none", "no",
+         "up to 8 NATS servers of one cluster, with JetStream, as `nats://host:4222` or `tls://`"},
+        {"rates.create", "5 in 60 s, 10 in 240 s, 20 in 480 s, 40 in 960 s", "yes",
          "`{count, seconds}`, up to four: rooms that an account may create"},
-        {"rates.join", "30 in 60 s",
+        {"rates.join", "30 in 60 s", "yes",
          "`{count, seconds}`, up to four: seats that an account may ask for"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        shown_print(s, "| `%s` | %s | a list | yes | %s |\n", rows[i].key, rows[i].value,
-                    rows[i].meaning);
+        shown_print(s, "| `%s` | %s | a list | %s | %s |\n", rows[i].key, rows[i].value,
+                    rows[i].reload, rows[i].meaning);
 }
 
 static void show_key_row(struct shown *s, const struct setting *row, const struct config *config)
 {
-    static const char *const kinds[] = {[SETTING_NAME] = "1 to 64 of `A-Z a-z 0-9 . _ -`",
-                                        [SETTING_IP] = "an IP address",
+    static const char *const kinds[] = {[SETTING_IP] = "an IP address",
                                         [SETTING_FILE] = "a path",
-                                        [SETTING_URL] = "a URL"};
+                                        [SETTING_URL] = "a URL",
+                                        [SETTING_TEXT] = "text",
+                                        [SETTING_SECRET] = "text"};
     char value[SETTING_VALUE_MAX];
     setting_print(row, config, value);
     shown_print(s, "| `%s.%s` | %s | ", row->section, row->key, value[0] ? value : "`\"\"`");
     if (row->kind == SETTING_NUMBER)
         shown_print(s, "%" PRId64 " to %" PRId64 "%s%s", row->min, row->max,
                     row->unit[0] ? " " : "", row->unit);
+    else if (row->kind == SETTING_NAME)
+        shown_print(s, "1 to %zu of `A-Z a-z 0-9 . _ -`", row->size - 1);
     else if (row->kind != SETTING_WORD)
         shown_print(s, "%s", kinds[row->kind]);
     for (size_t i = 0; row->kind == SETTING_WORD && row->words[i]; i++)

@@ -265,6 +265,46 @@ static void take_proxies(struct reading *r, const struct doc_http *d)
     }
 }
 
+/* Credentials have keys of their own: what stands in a URL is shown in logs. */
+static bool is_broker(const char *url)
+{
+    const char *host = strstr(url, "://");
+    bool known = strncmp(url, "nats://", 7) == 0 || strncmp(url, "tls://", 6) == 0;
+    return known && host[3] && strlen(url) < CONFIG_PATH_MAX && !strpbrk(url, "@ ,\"\\");
+}
+
+static void take_brokers(struct reading *r, const struct doc_nats *d)
+{
+    struct config_nats *nats = &r->config->nats;
+    if (!d->urls)
+        return;
+    nats->n_urls = 0;
+    for (uint32_t i = 0; i < d->urls_count; i++) {
+        struct entry e = {.r = r, .list = "nats, urls", .number = i + 1};
+        if (is_broker(d->urls[i]))
+            (void)str_copy(nats->urls[nats->n_urls++], CONFIG_PATH_MAX, str_of(d->urls[i]));
+        else
+            ENTRY_REFUSE(&e, "",
+                         "must be a URL as nats://host:4222 or tls://host:4222, of at most %d "
+                         "bytes and without a user",
+                         CONFIG_PATH_MAX - 1);
+    }
+}
+
+/* Results that go nowhere would be waited for. */
+static void check_pubsub(struct reading *r)
+{
+    const struct config_pubsub *p = &r->config->pubsub;
+    if (p->project[0] && !p->topic[0])
+        refuse(r, "pubsub", "topic is missing; results are published there");
+    else if (p->project[0] && !p->subscription[0] && !p->push_audience[0])
+        refuse(r, "pubsub", "subscription is missing, and push_audience: no request could come");
+    else if (!p->project[0] && (p->topic[0] || p->subscription[0]))
+        refuse(r, "pubsub", "project is missing");
+    if (p->push_audience[0] && !p->push_account[0])
+        refuse(r, "pubsub", "push_account is missing; anybody with a token of Google's could push");
+}
+
 static void take_rates(struct reading *r, const char *list, const struct doc_rate *d, uint32_t n,
                        struct rate_limit ret[RATE_LIMITS_MAX])
 {
@@ -412,6 +452,7 @@ void config_take(struct reading *r, const struct doc *doc)
     take_tokens(r, doc);
     take_keys(r, &doc->access);
     take_proxies(r, &doc->http);
+    take_brokers(r, &doc->nats);
     take_rates(r, "rates, create", doc->rates.create, doc->rates.create_count, core->create_rates);
     take_rates(r, "rates, join", doc->rates.join, doc->rates.join_count, core->join_rates);
     take_settings(r, doc);
@@ -419,6 +460,7 @@ void config_take(struct reading *r, const struct doc *doc)
     if (doc->geo.file)
         config->geo_line = yaml_line(r->text, r->len, "geo, file");
     check_ports(r, doc);
+    check_pubsub(r);
     take_tls(r, "http", &config->tls_http);
     take_tls(r, "server", &config->tls_server);
     take_tls(r, "manager", &config->tls_manager);

@@ -26,6 +26,11 @@ static const char *const metrics_words[] = {"token", "open", NULL};
 #define FILE_PATH .kind = SETTING_FILE, .unit = ""
 #define NAME .kind = SETTING_NAME, .unit = ""
 #define URL .kind = SETTING_URL, .unit = ""
+#define TEXT .kind = SETTING_TEXT, .unit = ""
+#define SECRET .kind = SETTING_SECRET, .unit = ""
+#define DELIVERIES .kind = SETTING_NUMBER, .unit = "", .min = 1, .max = 1000
+#define PULL .kind = SETTING_NUMBER, .unit = "", .min = 1, .max = PUBSUB_PULL_MAX
+#define PULLS .kind = SETTING_NUMBER, .unit = "", .min = 1, .max = PUBSUB_PULLS_MAX
 #define RELOADS .reloads = true
 #define STAYS .reloads = false
 
@@ -41,8 +46,9 @@ static const char *const metrics_words[] = {"token", "open", NULL};
 
 const struct setting settings[] = {
     CONFIG_LISTEN(ROW) CONFIG_HTTP(ROW) CONFIG_TLS(ROW, http) CONFIG_TLS(ROW, server)
-        CONFIG_TLS(ROW, manager) CONFIG_LOG(ROW) CONFIG_ACCESS(ROW) CONFIG_GEO(ROW)
-            CONFIG_ROUTES(ROW) CONFIG_KUBERNETES(ROW) CONFIG_TIMEOUTS(ROW) CONFIG_LIMITS(ROW)};
+        CONFIG_TLS(ROW, manager) CONFIG_LOG(ROW) CONFIG_ACCESS(ROW) CONFIG_GEO(ROW) CONFIG_NATS(ROW)
+            CONFIG_PUBSUB(ROW) CONFIG_ROUTES(ROW) CONFIG_KUBERNETES(ROW) CONFIG_TIMEOUTS(ROW)
+                CONFIG_LIMITS(ROW)};
 const size_t n_settings = sizeof(settings) / sizeof(settings[0]);
 
 #define ONE(...) +1
@@ -176,6 +182,12 @@ static bool take_text(const struct setting *s, const char *text, const char *fol
             break;
         }
         snprintf(why, SETTING_WHY_MAX, "must be a path of at most %d bytes", CONFIG_PATH_MAX - 1);
+        return false;
+    case SETTING_TEXT:
+    case SETTING_SECRET:
+        if (strlen(text) < s->size)
+            break;
+        snprintf(why, SETTING_WHY_MAX, "must be at most %zu bytes", s->size - 1);
         return false;
     case SETTING_URL:
         if (!*text || is_base_url(text, s->size - 1))

@@ -18,6 +18,8 @@ enum setting_kind {
     SETTING_IP,     /* char[]; "" = the address of the chat ports */
     SETTING_FILE,   /* char[]; a path as it can be opened; "" = none */
     SETTING_URL,    /* char[]; "" = none */
+    SETTING_TEXT,   /* char[]; may be "" */
+    SETTING_SECRET, /* char[]; may be "", and is in no sentence and no log line */
 };
 
 struct setting {

@@ -10,7 +10,7 @@ from muster_proc import REPO, binary, run
 
 SECTIONS = (
     "regions, fleets, tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, "
-    "log, access, routes, kubernetes"
+    "log, access, nats, pubsub, routes, kubernetes"
 )
 NAME = "A-Z a-z 0-9 . _ -"
 
@@ -405,6 +405,9 @@ EVERYTHING = {
     "access": {"gamespace": "arena", "login_url": "https://login.example"},
     "routes": {"quilkin_file": "/srv/quilkin.yaml"},
     "kubernetes": {"url": "https://kube.example:6443"},
+    "nats": {"urls": ["nats://a.example:4222", "tls://b.example:4222"], "user": "m u",
+             "password": "open sesame", "max_deliver": 3},
+    "pubsub": {"project": "games", "topic": "results", "subscription": "requests", "pulls": 1},
 }
 
 

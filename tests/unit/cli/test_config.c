@@ -771,6 +771,44 @@ static void test_wrong_fleets_of_kubernetes(void **state)
         refuse_text(f, rows[i].text, rows[i].sentence);
 }
 
+static void test_buses(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f, "nats: {urls: ['nats://a:4222', 'tls://b'], user: u, password: 'p w',\n"
+                   "       stream: GAMES, ack_wait_ms: 5000, max_deliver: 3}\n"
+                   "pubsub: {project: p, topic: t, subscription: s, pull_messages: 7}\n");
+    const struct config_nats *n = &f->config.nats;
+    const struct config_pubsub *p = &f->config.pubsub;
+    assert_int_equal(n->n_urls, 2);
+    assert_string_equal(n->urls[1], "tls://b");
+    assert_string_equal(n->user, "u");
+    assert_string_equal(n->password, "p w");
+    assert_string_equal(n->request_subject, "muster.allocation.request");
+    assert_string_equal(n->stream, "GAMES");
+    assert_int_equal(n->ack_wait_ms, 5000);
+    assert_int_equal(n->max_deliver, 3);
+    assert_string_equal(p->project, "p");
+    assert_string_equal(p->topic, "t");
+    assert_string_equal(p->subscription, "s");
+    assert_int_equal(p->pull_messages, 7);
+    assert_int_equal(p->pulls, 2);
+    refuse_text(f, "nats: {urls: ['http://a']}\n",
+                "muster.yaml: line 1: nats, urls, entry 1: must be a URL as nats://host:4222 or "
+                "tls://host:4222, of at most 255 bytes and without a user");
+    refuse_text(f, "nats: {urls: ['nats://u:secret@a']}\n",
+                "muster.yaml: line 1: nats, urls, entry 1: must be a URL as nats://host:4222 or "
+                "tls://host:4222, of at most 255 bytes and without a user");
+    refuse_text(f, "pubsub:\n  project: p\n  subscription: s\n",
+                "muster.yaml: line 1: pubsub: topic is missing; results are published there");
+    refuse_text(f, "pubsub: {project: p, topic: t}\n",
+                "muster.yaml: line 1: pubsub: subscription is missing, and push_audience: no "
+                "request could come");
+    refuse_text(f, "pubsub: {topic: t}\n", "muster.yaml: line 1: pubsub: project is missing");
+    refuse_text(f, "pubsub: {project: p, topic: t, push_audience: a}\n",
+                "muster.yaml: line 1: pubsub: push_account is missing; anybody with a token of "
+                "Google's could push");
+}
+
 static void test_what_holds_for_players(void **state)
 {
     struct fixture *f = *state;
@@ -854,6 +892,7 @@ int main(void)
         T(test_how_allocations_are_placed),
         T(test_fleets_of_kubernetes),
         T(test_wrong_fleets_of_kubernetes),
+        T(test_buses),
         T(test_what_holds_for_players),
         T(test_files),
     };
