@@ -258,6 +258,9 @@ void handle_dequeue(struct call *c);
 void handle_get_party(struct call *c);
 void handle_list_routes(struct call *c);
 
+/* pubsub_push.c */
+void handle_pubsub_push(struct call *c);
+
 /* output.c */
 #define OUTPUT_CONTENT_TYPE "text/plain; charset=utf-8"
 void handle_logs(struct call *c);

@@ -281,6 +281,14 @@ static void answer(struct json_writer *w, const struct operation *o, const char 
     json_close_object(w);
 }
 
+static void no_answer(struct json_writer *w, const char *about)
+{
+    json_key(w, "204");
+    json_open_object(w);
+    json_key_text(w, "description", str_of(about));
+    json_close_object(w);
+}
+
 static void refused_schema(struct json_writer *w, const struct operation *o)
 {
     if (!o->results) {
@@ -331,7 +339,10 @@ static void responses(struct json_writer *w, const struct operation *o)
     size_t n = operation_errors(o, errors);
     json_key(w, "responses");
     json_open_object(w);
-    answer(w, o, "200", o->summary);
+    if (o->silent)
+        no_answer(w, o->summary);
+    else
+        answer(w, o, "200", o->summary);
     if (o->results)
         answer(w, o, "202", "It waits in line.");
     for (size_t i = 0; i < n;)

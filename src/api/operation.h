@@ -64,7 +64,9 @@ struct operation {
     bool upload;  /* the body is an archive; every argument comes in path or query */
     bool results; /* answers with results of allocations: 202 for one that waits in line, and a
                      failure under the status of its error */
-    bool is_list; /* {"items": [answer …], "next": cursor or null} */
+    const char *others_token; /* NULL, or whose token its handler checks instead of ours */
+    bool silent;              /* answers 204, with nothing */
+    bool is_list;             /* {"items": [answer …], "next": cursor or null} */
 };
 
 extern const struct operation operations[];

@@ -5,13 +5,19 @@
 #include "api/host.h"
 #include "api/operation.h"
 #include "api/play.h"
+#include "api/pubsub.h"
 #include "api/resource.h"
 #include "api/resource_allocation.h"
 #include "api/resource_room.h"
 #include "base/err.h"
 #include "wire/settings.h"
 
-enum { YEAR_S = 366 * 24 * 3600, NAME_MAX_BYTES = 64, HEARTBEAT_MAX = 1024 * 1024 };
+enum {
+    YEAR_S = 366 * 24 * 3600,
+    NAME_MAX_BYTES = 64,
+    HEARTBEAT_MAX = 1024 * 1024,
+    PUSH_MAX = 16 * 1024 * 1024
+};
 
 static const char *const order_words[] = {"oldest", "newest", NULL};
 
@@ -1253,6 +1259,21 @@ const struct operation operations[] = {
         .content_type = "application/octet-stream",
         .errors = {ERR_NOT_FOUND},
         .handle = handle_get_archive,
+    },
+    {
+        .name = "pubsub_push",
+        .method = HTTP_POST,
+        .path = "/v1/pubsub/push",
+        .others_token = "Google's, for the audience and the account that the configuration names",
+        .summary = "A request for an allocation that Google Pub/Sub pushes.",
+        .about = "The endpoint of a push subscription with authentication. Answered when the "
+                 "result is published, or when the message has gone to the dead letters because "
+                 "it cannot be read. Anything else than 204 brings the message again.",
+        .asks = &pubsub_push_shape,
+        .body_max = PUSH_MAX,
+        .errors = {ERR_NO_ACCESS_TOKEN, ERR_BAD_ACCESS_TOKEN, ERR_NOT_FOUND},
+        .handle = handle_pubsub_push,
+        .silent = true,
     },
 };
 

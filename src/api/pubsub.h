@@ -15,6 +15,7 @@
 
 struct call;
 struct doors;
+struct http_request;
 
 enum {
     PUBSUB_WHY_MAX = 256,
@@ -53,8 +54,12 @@ struct pubsub_config {
 struct bus *pubsub_new(struct doors *doors, const struct pubsub_config *config,
                        char why[PUBSUB_WHY_MAX]);
 
-/* POST /v1/pubsub/push, answered now or when its message is acknowledged. b may be NULL. */
-void pubsub_push(struct bus *b, struct call *c);
+/* For the description of the API. */
+extern const struct shape pubsub_message_shape;
+extern const struct shape pubsub_push_shape;
 
-/* The call that brought a message is over; it will be pushed again. */
-void pubsub_push_gone(struct bus *b, bus_message m);
+/* The bearer of a request is Google, on behalf of the account that may push. b may be NULL. */
+bool pubsub_may_push(struct bus *b, const struct http_request *r);
+
+/* POST /v1/pubsub/push: answered with 204 when its message is acknowledged. b may be NULL. */
+void pubsub_push(struct bus *b, struct call *c);

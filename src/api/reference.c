@@ -166,12 +166,12 @@ static void answers(struct buf *out, const struct operation *o)
 {
     int errors[OPERATION_ALL_ERRORS_MAX];
     size_t n = operation_errors(o, errors);
-    put(out, "Answers 200 with ");
+    put(out, o->silent ? "Answers 204 with nothing" : "Answers 200 with ");
     if (o->is_list)
         put(out, "a list of ");
     if (o->answer)
         link_to(out, o->answer);
-    else
+    else if (!o->silent)
         say(out, "`%s`", o->content_type);
     if (o->results)
         put(out, ", 202 with the same of one that waits in line");
@@ -202,7 +202,9 @@ static void operation(struct buf *out, const struct operation *o)
     say(out, "### %s `%s`\n\n%s", http_method_word(o->method), o->path, o->summary);
     if (o->about)
         say(out, " %s", o->about);
-    if (o->scope == ACCESS_NONE)
+    if (o->others_token)
+        say(out, " The access token is %s.\n\n", o->others_token);
+    else if (o->scope == ACCESS_NONE)
         put(out, " No token is needed.\n\n");
     else
         scopes_of(out, o);

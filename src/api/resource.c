@@ -2,6 +2,7 @@
 
 #include "api/host.h"
 #include "api/play.h"
+#include "api/pubsub.h"
 #include "api/resource_allocation.h"
 #include "api/resource_room.h"
 #include "api/shape_rows.h"
@@ -873,6 +874,8 @@ const struct shape *const shapes[] = {&server_counts_shape,
                                       &host_beat_answer_shape,
                                       &agent_event_shape,
                                       &agent_events_shape,
+                                      &pubsub_message_shape,
+                                      &pubsub_push_shape,
                                       &agent_refusal_shape,
                                       &agent_answer_shape,
                                       &agent_answers_shape,

@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/forwarded.h"
+#include "api/pubsub.h"
 #include "base/err.h"
 
 #include <stdio.h>
@@ -293,6 +294,8 @@ static size_t body_max(void *user, const struct http_request *http)
     operation_route(http_method(http), http_path(http), &found);
     if (!found.operation || found.operation->body_max == 0)
         return REST_BODY_MAX;
+    if (found.operation->handle == handle_pubsub_push)
+        return pubsub_may_push(r->pubsub, http) ? found.operation->body_max : REST_BODY_MAX;
     doors_read_clocks(r->doors);
     int err = access_check(r->access, str_of(token + strlen(bearer)), r->doors->wall_ms, &who, why);
     bool may = err == 0 && (who.scopes & found.operation->scope) == found.operation->scope;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct agents;
+struct bus;
 struct feed;
 struct geo;
 struct login;
@@ -56,6 +57,7 @@ struct rest {
     struct feed *feed;
     struct agents *agents; /* set by the service before it runs, as is the next */
     struct login *login;
+    struct bus *pubsub; /* NULL = there is none; see pubsub.h */
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
     struct geo *geo;  /* borrowed from the service; NULL = nothing is known */
