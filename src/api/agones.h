@@ -51,9 +51,18 @@ void agones_before_flush(struct agones *a);
 /* False, with a clause, when the API server is away: for /readyz. */
 bool agones_is_ready(const struct agones *a, const char **ret_why);
 
-/* Finds url, ca, token or certificate in a kubeconfig (its current context). Fills config with
- * texts that live until agones_kubeconfig_done; 0, or ERR_FORMAT or ERR_IO with a sentence. */
-struct agones_kubeconfig;
-int agones_kubeconfig(const char *file, struct agones_config *config,
-                      struct agones_kubeconfig **ret, char why[256]);
-void agones_kubeconfig_done(struct agones_kubeconfig *k);
+/* Counted since the start, but for the last three. */
+struct agones_figures {
+    int64_t allocations; /* POSTs */
+    int64_t patches;
+    int64_t conflicts; /* … that came too late and were made anew */
+    int64_t reads;     /* of one GameServer */
+    int64_t lists;
+    int64_t watches;
+    int64_t events;    /* lines of them */
+    int64_t bad_lines; /* … that were not understood */
+    int64_t gameservers;
+    int64_t playing;  /* … for us */
+    int64_t unwanted; /* … that are to be shut down */
+};
+void agones_count(const struct agones *a, struct agones_figures *ret);
