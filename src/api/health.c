@@ -1,5 +1,6 @@
 /* How Muster is: for load balancers, Prometheus and people. What monitors ask is answered without
  * core's help, so that it is answered when the disk hangs, too. */
+#include "api/bus.h"
 #include "api/call.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
@@ -36,9 +37,13 @@ static const char *door_address(const struct doors *d, const struct port *port,
 
 void handle_ready(struct call *c)
 {
+    const char *away = NULL;
     if (pipeline_state(c->rest->doors->pipeline) != PIPELINE_WRITABLE) {
         call_refuse(c, ERR_NOT_READY, NULL,
                     "The store is read-only: commits fail, so nothing can be changed.");
+    } else if (!buses_are_ready(c->rest->buses, &away)) {
+        call_refuse(c, ERR_NOT_READY, NULL, "%s: nobody can ask for an allocation through it.",
+                    away);
     } else {
         struct doors *d = c->rest->doors;
         char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];

@@ -19,6 +19,7 @@
 
 struct agents;
 struct bus;
+struct buses;
 struct feed;
 struct geo;
 struct login;
@@ -57,7 +58,8 @@ struct rest {
     struct feed *feed;
     struct agents *agents; /* set by the service before it runs, as is the next */
     struct login *login;
-    struct bus *pubsub; /* NULL = there is none; see pubsub.h */
+    struct buses *buses; /* may be NULL, as the next */
+    struct bus *pubsub;  /* NULL = there is none; see pubsub.h */
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
     struct geo *geo;  /* borrowed from the service; NULL = nothing is known */

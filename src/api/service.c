@@ -1,6 +1,7 @@
 #include "api/service.h"
 
 #include "api/agents.h"
+#include "api/bus.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
 #include "api/door.h"
@@ -47,6 +48,7 @@ struct service {
     struct rest rest;
     struct login *login;
     struct agents *agents;
+    struct buses *buses;
     struct geo *geo;
     struct store *store;
     struct writer *writer;
@@ -98,6 +100,7 @@ static void release(void *user, const struct effect *effects, size_t n)
     feed_release(s->feed, effects, n, s->doors.wall_ms);
     rest_release(&s->rest, effects, n);
     agents_release(s->agents, effects, n);
+    buses_release(s->buses, effects, n);
 }
 
 static void enter(struct service *s, enum service_state state, int64_t limit_ms)
@@ -142,6 +145,7 @@ static void on_turn(void *user)
     doors_before_flush(&s->doors);
     rest_before_flush(&s->rest);
     agents_before_flush(s->agents);
+    buses_before_flush(s->buses);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
     doors_after_flush(&s->doors);
     feed_turn(s->feed, s->doors.monotonic_ms);
@@ -272,6 +276,7 @@ static struct service *service_new(struct loop_limits limits, struct store *stor
     doors_init(&s->doors, &s->loop);
     s->metrics = metrics_new(s->doors.wall_ms);
     s->doors.metrics = s->metrics;
+    s->buses = buses_new(&s->doors, s->metrics);
     uv_async_init(&s->loop.uv, &s->committed, on_committed);
     s->committed.data = s;
     watch_signals(s);
@@ -341,6 +346,7 @@ static int open_http(struct service *s, const struct service_config *config, siz
     rest_init(&s->rest, &s->doors, s->access, s->metrics, s->feed);
     s->rest.agents = s->agents;
     s->rest.login = s->login;
+    s->rest.buses = s->buses;
     if (open_geo(s, config->geo_file, why) != 0)
         return ERR_IO;
     int err = rest_start(&s->rest, &http, &reason);
@@ -348,6 +354,22 @@ static int open_http(struct service *s, const struct service_config *config, siz
         snprintf(why, SERVICE_WHY_MAX, "Cannot listen for HTTP on %s:%u: %s", http.ip, http.port,
                  reason);
     return err;
+}
+
+static int open_buses(struct service *s, const struct service_config *config, char *why)
+{
+    _Static_assert((int)SERVICE_WHY_MAX >= (int)NATS_WHY_MAX &&
+                       (int)SERVICE_WHY_MAX >= (int)PUBSUB_WHY_MAX,
+                   "a sentence fits");
+    struct bus *nats = config->nats ? nats_new(&s->doors, config->nats, why) : NULL;
+    if (nats)
+        buses_add(s->buses, nats);
+    struct bus *pubsub = config->pubsub ? pubsub_new(&s->doors, config->pubsub, why) : NULL;
+    if (pubsub)
+        buses_add(s->buses, pubsub);
+    s->rest.pubsub = pubsub;
+    bool failed = (config->nats && !nats) || (config->pubsub && !pubsub);
+    return failed ? ERR_BAD_ARGUMENT : 0;
 }
 
 int service_start(const struct service_config *config, struct store *store, struct service **ret,
@@ -373,6 +395,8 @@ int service_start(const struct service_config *config, struct store *store, stru
                         config->manager_tls, why);
     if (err == 0)
         err = open_http(s, config, http_connections, why);
+    if (err == 0)
+        err = open_buses(s, config, why);
     if (err != 0) {
         service_free(s);
         return err;
@@ -440,6 +464,7 @@ void service_free(struct service *s)
     if (s->writer)
         writer_stop(s->writer);
     rest_done(&s->rest);
+    buses_free(s->buses);
     agents_free(s->agents);
     login_free(s->login);
     doors_stop(&s->doors);

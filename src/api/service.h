@@ -5,6 +5,8 @@
 
 #include "api/access.h"
 #include "api/launch.h"
+#include "api/nats.h"
+#include "api/pubsub.h"
 #include "api/rest.h"
 #include "core/core.h"
 #include "net/address.h"
@@ -40,6 +42,10 @@ struct service_config {
     const char *geo_file;                /* where addresses are; "" = not known */
     const struct address_range *proxies; /* whose X-Forwarded-For is believed */
     size_t n_proxies;
+
+    /* Brokers through which allocations are asked for; NULL = none. */
+    const struct nats_config *nats;
+    const struct pubsub_config *pubsub;
 
     /* Says which configuration this is, for people. Belongs to the caller, lives as long as the
      * service and may be rewritten by reload. */
