@@ -78,7 +78,7 @@ feed_kinds feed_kinds_of_administrators(void);
 /* Every word feed_kinds_parse knows. */
 #define FEED_KINDS_WORDS                                                                           \
     "fleet, chat_server, server, session, seat, ticket, token, audit, host, deployment, version, " \
-    "ban, room_ticket, room, room_seat, note, load"
+    "ban, room_ticket, room, room_seat, allocation, note, load"
 
 struct feed_ask {
     feed_kinds kinds;

@@ -2,6 +2,7 @@
 
 #include "api/note.h"
 #include "api/resource.h"
+#include "api/resource_allocation.h"
 #include "api/resource_room.h"
 #include "base/err.h"
 
@@ -227,6 +228,11 @@ static struct {
                        .whole = &room_seat_shape,
                        .keys = "id room ticket fleet account address state multi reserved_at "
                                "joined_at deadline_at"},
+    [ROW_allocation] = {.type = "allocation",
+                        .whole = &allocation_shape,
+                        .keys =
+                            "id ticket_id fleet player bus state error why owed priority region "
+                            "room players opened_at queued_at answered_at deadline_at"},
 };
 
 bool feed_shows(enum row_kind kind)
@@ -319,6 +325,7 @@ union shown {
     struct view_ban ban;
     struct view_room room;
     struct view_room_seat room_seat;
+    struct view_allocation allocation;
 };
 
 static void show_server(const struct core *core, const struct row_server *row, struct instant then,
@@ -448,8 +455,12 @@ static void show(const struct core *core, const struct change *c, struct instant
     case ROW_room_seat:
         view_row_room_seat(core, &c->room_seat, then, &ret->room_seat);
         break;
+    case ROW_allocation:
+        view_row_allocation(core, &c->allocation, then, &ret->allocation);
+        break;
     case ROW_counter:
     case ROW_request:
+    case ROW_room_detail:
     case ROW_KINDS:
         abort();
     }

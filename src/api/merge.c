@@ -72,6 +72,24 @@ struct server_answer merge_registered(const struct view_server *view)
     };
 }
 
+static const struct fleet_config *config_of(const struct core *core, const char *name)
+{
+    const struct core_config *config = core_config(core);
+    for (size_t i = 0; i < config->n_fleets; i++) {
+        if (is(config->fleets[i].name, name))
+            return &config->fleets[i];
+    }
+    return NULL;
+}
+
+/* Of a fleet that is not in the configuration any more it is not known. */
+static const char *provider_of(const struct fleet_config *config, const char *otherwise)
+{
+    static const char *const words[] = {
+        [PROVIDER_CHAT] = "chat", [PROVIDER_AGENT] = "agent", [PROVIDER_AGONES] = "agones"};
+    return config ? words[config->provider] : otherwise;
+}
+
 static const char *spawned_status(const struct view_room *r)
 {
     if (is(r->state, "ended"))
@@ -81,7 +99,7 @@ static const char *spawned_status(const struct view_room *r)
     return is(r->state, "open") ? "running" : r->state;
 }
 
-static struct server_answer of_spawned(const struct view_room *r)
+static struct server_answer of_spawned(const struct core *core, const struct view_room *r)
 {
     bool runs = !is(r->state, "ended");
     bool open = is(r->state, "open");
@@ -104,7 +122,7 @@ static struct server_answer of_spawned(const struct view_room *r)
                 .registered_wall_ms = r->created_wall_ms,
                 .connected_wall_ms = r->opened_wall_ms,
             },
-        .provider = "agent",
+        .provider = provider_of(config_of(core, r->fleet), "agent"),
         .status = spawned_status(r),
         .room = *r,
     };
@@ -121,7 +139,7 @@ bool merge_server(const struct core *core, int64_t id, struct server_answer *ret
     int64_t of = view_room_of_server(core, id);
     if (of == 0 || !view_room(core, of, &room))
         return false;
-    *ret = of_spawned(&room);
+    *ret = of_spawned(core, &room);
     return true;
 }
 
@@ -191,16 +209,6 @@ bool merge_ticket(const struct core *core, int64_t id, struct ticket_answer *ret
 
 /* ── fleets ────────────────────────────────────────────────────────────────────────────────── */
 
-static const struct fleet_config *config_of(const struct core *core, const char *name)
-{
-    const struct core_config *config = core_config(core);
-    for (size_t i = 0; i < config->n_fleets; i++) {
-        if (is(config->fleets[i].name, name))
-            return &config->fleets[i];
-    }
-    return NULL;
-}
-
 static int32_t count_rooms(const struct core *core, int64_t fleet)
 {
     struct view_version version;
@@ -216,10 +224,10 @@ bool merge_fleet(const struct core *core, int64_t id, struct fleet_answer *ret)
     if (!view_fleet(core, id, &view))
         return false;
     const struct fleet_config *config = config_of(core, view.name);
-    bool spawned = config && config->provider == PROVIDER_AGENT;
+    bool spawned = config && config->provider != PROVIDER_CHAT;
     *ret = (struct fleet_answer){
         .view = view,
-        .provider = spawned ? "agent" : "chat",
+        .provider = provider_of(config, "chat"),
         .game = spawned ? config->game : "",
         .server = spawned ? config->server : "",
         .max_players = spawned ? config->max_players : SHAPE_NO_INT32,

@@ -15,9 +15,9 @@ struct session_answer {
 
 struct server_answer {
     struct view_server view; /* of a spawned one: what it has in common */
-    const char *provider;    /* "chat" "agent" */
+    const char *provider;    /* "chat" "agent" "agones" */
     const char *status;
-    struct view_room room; /* "agent" */
+    struct view_room room; /* of a spawned one */
 };
 
 struct ticket_answer {
@@ -34,7 +34,7 @@ struct ticket_answer {
 struct fleet_answer {
     struct view_fleet view;
     const char *provider;
-    const char *game; /* "agent"; this and the next three */
+    const char *game; /* "" for those of no agent; this and the next three */
     const char *server;
     int32_t max_players;
     int32_t rooms;

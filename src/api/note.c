@@ -19,6 +19,7 @@ static enum log_level level_of(enum note note)
     case NOTE_HOST_BACKOFF:
     case NOTE_HOST_STRANGER:
     case NOTE_VERSION_QUARANTINED:
+    case NOTE_TOKEN_COLLISION:
     case NOTE_STOPPED:
         return LOG_WARN;
     default:
@@ -61,6 +62,13 @@ const char *note_object_key(enum note note)
     case NOTE_VERSION_QUARANTINED:
     case NOTE_VERSION_SWITCHED:
         return "version";
+    case NOTE_ALLOCATION_OPENED:
+    case NOTE_ALLOCATION_QUEUED:
+    case NOTE_ALLOCATION_DONE:
+    case NOTE_ALLOCATION_FAILED:
+    case NOTE_ALLOCATION_UNKNOWN_FRIENDS:
+    case NOTE_TOKEN_COLLISION:
+        return "allocation";
     default:
         return NULL;
     }
@@ -73,7 +81,8 @@ const char *note_name_key(enum note note)
         return "chat";
     if (note == NOTE_OPERATED)
         return "who";
-    return str_eq(str_of(key), STR("seat")) ? "player" : "name";
+    bool of_player = str_eq(str_of(key), STR("seat")) || str_eq(str_of(key), STR("allocation"));
+    return of_player ? "player" : "name";
 }
 
 bool note_lasts(enum note note)
@@ -108,6 +117,8 @@ void note_log(const struct effect *e, const char *peer)
     add_text(&l, operated ? "action" : "text", e->text);
     if (e->note == NOTE_ROOM_ENDED)
         log_word(&l, "reason", end_reason_name(e->reason));
+    if (e->note == NOTE_ALLOCATION_QUEUED)
+        add_number(&l, "position", e->load);
     if (note_lasts(e->note))
         add_number(&l, e->note == NOTE_STOPPED ? "stopped_ms" : "for_ms", e->wall_ms);
     log_end(&l);
