@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/admin_token.h"
 #include "cli/args.h"
+#include "cli/brokers.h"
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/running.h"
@@ -306,6 +307,7 @@ static int serve(const struct arguments *a, struct running *running)
     int code = open_data(a->data, &store, secret);
     if (code != 0)
         return code;
+    struct brokers brokers;
     struct service_config wanted = {
         .core = &config->core,
         .secret = secret,
@@ -332,6 +334,8 @@ static int serve(const struct arguments *a, struct running *running)
         .geo_file = config->geo_file,
         .proxies = config->proxies,
         .n_proxies = config->n_proxies,
+        .nats = brokers_nats(&brokers, config),
+        .pubsub = brokers_pubsub(&brokers, config),
         .config_digest = running->digest,
         .reload = running_reload,
         .reload_user = running,
