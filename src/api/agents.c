@@ -558,9 +558,18 @@ static void kick(struct agents *a, const struct effect *e)
     (void)begin(a, &draft, HTTP_POST, copy_url(url, e->ip), path, scratch(a));
 }
 
+/* A fleet of Kubernetes is a host to core, too, and has no agent: see agones.h. */
+static bool is_cluster(const struct effect *e)
+{
+    struct str url = e->kind == EFFECT_SPAWN ? e->spawn->url : e->ip;
+    return url.len >= 7 && memcmp(url.at, "agones:", 7) == 0;
+}
+
 void agents_release(struct agents *a, const struct effect *effects, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (is_cluster(&effects[i]))
+            continue;
         if (effects[i].kind == EFFECT_SPAWN)
             spawn(a, effects[i].spawn);
         else if (effects[i].kind == EFFECT_TERMINATE)

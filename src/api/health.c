@@ -1,5 +1,6 @@
 /* How Muster is: for load balancers, Prometheus and people. What monitors ask is answered without
  * core's help, so that it is answered when the disk hangs, too. */
+#include "api/agones.h"
 #include "api/bus.h"
 #include "api/call.h"
 #include "api/chat_manager.h"
@@ -44,6 +45,9 @@ void handle_ready(struct call *c)
     } else if (!buses_are_ready(c->rest->buses, &away)) {
         call_refuse(c, ERR_NOT_READY, NULL, "%s: nobody can ask for an allocation through it.",
                     away);
+    } else if (!agones_is_ready(c->rest->agones, &away)) {
+        call_refuse(c, ERR_NOT_READY, NULL,
+                    "Kubernetes is out of sight, so nothing is placed there: %s.", away);
     } else {
         struct doors *d = c->rest->doors;
         char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];

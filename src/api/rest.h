@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct agents;
+struct agones;
 struct bus;
 struct buses;
 struct feed;
@@ -58,8 +59,9 @@ struct rest {
     struct feed *feed;
     struct agents *agents; /* set by the service before it runs, as is the next */
     struct login *login;
-    struct buses *buses; /* may be NULL, as the next */
-    struct bus *pubsub;  /* NULL = there is none; see pubsub.h */
+    struct buses *buses;   /* may be NULL, as the next two */
+    struct agones *agones; /* … also when no fleet lives in Kubernetes */
+    struct bus *pubsub;    /* NULL = there is none; see pubsub.h */
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
     struct geo *geo;  /* borrowed from the service; NULL = nothing is known */

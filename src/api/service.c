@@ -1,6 +1,7 @@
 #include "api/service.h"
 
 #include "api/agents.h"
+#include "api/agones.h"
 #include "api/bus.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
@@ -10,6 +11,7 @@
 #include "api/login.h"
 #include "api/metrics.h"
 #include "api/rest.h"
+#include "api/routes.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -21,6 +23,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -49,6 +52,8 @@ struct service {
     struct login *login;
     struct agents *agents;
     struct buses *buses;
+    struct agones *agones; /* NULL = no fleet lives in Kubernetes */
+    struct routes *routes; /* NULL = no proxy reads them from a file */
     struct geo *geo;
     struct store *store;
     struct writer *writer;
@@ -101,6 +106,8 @@ static void release(void *user, const struct effect *effects, size_t n)
     rest_release(&s->rest, effects, n);
     agents_release(s->agents, effects, n);
     buses_release(s->buses, effects, n);
+    agones_release(s->agones, effects, n);
+    routes_release(s->routes, effects, n);
 }
 
 static void enter(struct service *s, enum service_state state, int64_t limit_ms)
@@ -146,6 +153,8 @@ static void on_turn(void *user)
     rest_before_flush(&s->rest);
     agents_before_flush(s->agents);
     buses_before_flush(s->buses);
+    agones_before_flush(s->agones);
+    routes_before_flush(s->routes);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
     doors_after_flush(&s->doors);
     feed_turn(s->feed, s->doors.monotonic_ms);
@@ -372,6 +381,28 @@ static int open_buses(struct service *s, const struct service_config *config, ch
     return failed ? ERR_BAD_ARGUMENT : 0;
 }
 
+/* Our mark on what we allocate: whoever has the data folder has it, and nobody else. */
+static void instance_of(const uint8_t secret[CORE_SECRET_SIZE], char ret[33])
+{
+    uint8_t hash[16];
+    crypto_generichash(hash, sizeof(hash), (const uint8_t *)"muster.dev/instance", 19, secret,
+                       CORE_SECRET_SIZE);
+    sodium_bin2hex(ret, 33, hash, sizeof(hash));
+}
+
+static int open_agones(struct service *s, const struct service_config *config, char *why)
+{
+    char instance[33];
+    if (!config->agones)
+        return 0;
+    struct agones_config wanted = *config->agones;
+    instance_of(config->secret, instance);
+    wanted.instance = instance;
+    s->agones = agones_new(&s->doors, s->metrics, &wanted, why);
+    s->rest.agones = s->agones;
+    return s->agones ? 0 : ERR_BAD_ARGUMENT;
+}
+
 int service_start(const struct service_config *config, struct store *store, struct service **ret,
                   char why[SERVICE_WHY_MAX])
 {
@@ -397,6 +428,10 @@ int service_start(const struct service_config *config, struct store *store, stru
         err = open_http(s, config, http_connections, why);
     if (err == 0)
         err = open_buses(s, config, why);
+    if (err == 0)
+        err = open_agones(s, config, why);
+    if (err == 0 && config->quilkin_file && config->quilkin_file[0])
+        s->routes = routes_new(&s->doors, config->quilkin_file);
     if (err != 0) {
         service_free(s);
         return err;
@@ -465,6 +500,8 @@ void service_free(struct service *s)
         writer_stop(s->writer);
     rest_done(&s->rest);
     buses_free(s->buses);
+    agones_free(s->agones);
+    routes_free(s->routes);
     agents_free(s->agents);
     login_free(s->login);
     doors_stop(&s->doors);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/access.h"
+#include "api/agones.h"
 #include "api/launch.h"
 #include "api/nats.h"
 #include "api/pubsub.h"
@@ -46,6 +47,11 @@ struct service_config {
     /* Brokers through which allocations are asked for; NULL = none. */
     const struct nats_config *nats;
     const struct pubsub_config *pubsub;
+
+    /* Fleets that live in Kubernetes; NULL = none. Of its instance the service takes care. */
+    const struct agones_config *agones;
+
+    const char *quilkin_file; /* kept for a proxy, see routes.h; "" = none */
 
     /* Says which configuration this is, for people. Belongs to the caller, lives as long as the
      * service and may be rewritten by reload. */

@@ -10,6 +10,7 @@
 #include "cli/brokers.h"
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/kubeconfig.h"
 #include "cli/running.h"
 #include "cli/secret.h"
 #include "net/address.h"
@@ -295,7 +296,27 @@ static void keep_admin_token(const char *folder, const struct running *running,
     access_free(access);
 }
 
-static int serve(const struct arguments *a, struct running *running)
+/* Where fleets of provider agones live; what it names is *ret_file's. False: it has been said. */
+static bool find_cluster(const struct config *config, struct agones_config *ret,
+                         struct kubeconfig **ret_file)
+{
+    char why[256];
+    const struct config_kubernetes *k = &config->kubernetes;
+    *ret = (struct agones_config){.url = k->url,
+                                  .ca_file = k->ca_file,
+                                  .token_file = k->token_file,
+                                  .fleets = config->agones,
+                                  .n_fleets = config->n_agones};
+    if (config->n_agones == 0 || !k->kubeconfig[0])
+        return true;
+    if (kubeconfig_open(k->kubeconfig, ret, ret_file, why) == 0)
+        return true;
+    fprintf(stderr, "muster serve: %s\n", why);
+    return false;
+}
+
+static int serve(const struct arguments *a, struct running *running,
+                 const struct agones_config *cluster)
 {
     const struct config *config = running->config;
     char deployments[PATH_MAX];
@@ -336,6 +357,8 @@ static int serve(const struct arguments *a, struct running *running)
         .n_proxies = config->n_proxies,
         .nats = brokers_nats(&brokers, config),
         .pubsub = brokers_pubsub(&brokers, config),
+        .quilkin_file = config->quilkin_file,
+        .agones = config->n_agones > 0 ? cluster : NULL,
         .config_digest = running->digest,
         .reload = running_reload,
         .reload_user = running,
@@ -364,7 +387,12 @@ int serve_run(int argc, char **argv)
     struct running running = {.read = read_all, .arguments = &a};
     if (a.config && strcmp(a.config, "-") != 0)
         running.path = a.config;
-    int code = running_load(&running) ? serve(&a, &running) : EXIT_REFUSED;
+    struct agones_config cluster;
+    struct kubeconfig *file = NULL;
+    int code = EXIT_REFUSED;
+    if (running_load(&running) && find_cluster(running.config, &cluster, &file))
+        code = serve(&a, &running, &cluster);
+    kubeconfig_done(file);
     running_done(&running);
     return code;
 }
