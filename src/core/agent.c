@@ -69,7 +69,8 @@ static void keep_report(struct core *core, const struct agent_event *e, struct r
     room->row.exit_signal = e->exit_signal;
     room->row.peak_memory = e->peak_memory;
     room->row.run_ms = e->run_ms;
-    room->row.dropped_bytes = e->dropped_bytes;
+    if (e->dropped_bytes > 0)
+        room_detail(core, room)->row.dropped_bytes = e->dropped_bytes;
     room_set_tail(room, e->tail);
     object_touch(core, &room->object);
 }

@@ -51,12 +51,10 @@ struct allocation {
     struct link in_owed;      /* core->allocations_owed */
     struct chain_link by_name;
     struct chain_link by_player; /* OPEN or QUEUED */
+    struct link on_ticket;       /* OPEN: of the room that is started for it */
 };
 
-/* EVENT_SEEK, EVENT_UNSEEK, EVENT_PUBLISHED, EVENT_ROUTED. */
-void seek(struct core *core, conn_id conn, const struct seek *s);
-bool seek_is_settled(const struct core *core, const struct seek *s);
-void unseek(struct core *core, conn_id conn, struct str name);
+/* EVENT_PUBLISHED, EVENT_ROUTED. */
 void allocation_published(struct core *core, const struct published *p);
 void allocation_routed(struct core *core, const struct routed *r);
 
@@ -66,20 +64,42 @@ struct allocation *allocation_named(const struct core *core, struct str name);
 /* The one that the player waits with in that fleet, or NULL. */
 struct allocation *allocation_of_player(const struct core *core, int32_t fleet, struct str account);
 
-/* How many seats it wants. */
+/* The first allocation that a room's ticket was opened for, or NULL. */
+const struct allocation *allocation_of_ticket(const struct core *core, int64_t ticket);
+
+bool allocation_is_open(const struct allocation *a); /* or in line */
+
+/* How many seats it wants; and the seat of the i-th of its party, 0 = none. */
 int32_t allocation_players(const struct allocation *a);
+int64_t allocation_seat(const struct allocation *a, size_t i);
+void allocation_set_seats(struct core *core, struct allocation *a, const int64_t *seats, size_t n);
 
-/* QUEUED: tries to give it seats in that room, which has enough of them. */
-void allocation_enter(struct core *core, struct allocation *a, struct room *room, const char *how);
+/* OPEN, waited for by conn (0 = by a bus). */
+struct allocation *allocation_new(struct core *core, conn_id conn, const struct row_allocation *row,
+                                  struct fleet *fleet);
 
-/* The room's ticket that was opened for it is final. */
-void allocation_ticket_over(struct core *core, const struct room_ticket *ticket);
+/* It waits for the room of that ticket. */
+void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket);
 
-/* Somebody may wait in line no more: banned, or placed by other means. */
+/* conn waits for its answer too; false when too many do. */
+bool allocation_wait(struct allocation *a, conn_id conn);
+
+/* What it says now, to whoever asks; to its bus, as news that may be lost or as its result. */
+void allocation_answer(struct core *core, const struct allocation *a, conn_id conn);
+void allocation_tell(struct core *core, const struct allocation *a, bool news);
+
+/* Its seats are there; it is over; it stands in the room's line, or when NULL in its fleet's; it
+ * leaves that, to be placed. */
+void allocation_done(struct core *core, struct allocation *a, const struct room *room);
+void allocation_fail(struct core *core, struct allocation *a, int err, struct str why);
+void allocation_cancel(struct core *core, struct allocation *a, int err, struct str why);
+void allocation_queue(struct core *core, struct allocation *a, struct room *room);
+void allocation_reopen(struct core *core, struct allocation *a);
+
+/* The player may wait in line no more: placed by other means, or (ERR_BANNED, then whatever it
+ * waits for) banned. fleet 0: any. */
 void allocations_of_player_end(struct core *core, int32_t fleet, struct str account, int err,
                                struct str why);
-
-void allocation_fail(struct core *core, struct allocation *a, int err, struct str why);
 
 int allocation_load_row(struct core *core, const struct row_allocation *row);
 void allocation_loaded(struct core *core, struct allocation *a);
@@ -87,6 +107,12 @@ void allocation_deadline(struct core *core, struct allocation *a);
 void allocations_forget_oldest(struct core *core);
 void allocations_take_over(struct core *fresh, const struct core *old);
 
-/* Results that are owed are said again: after a start, and when the store is back. */
+/* What is owed to buses and proxies is said again at the next tick: after a start, and after
+ * effects were lost. */
 void allocations_owe_again(struct core *core);
-int operate_dequeue(struct core *core, const struct operate *o);
+
+/* On a tick, when changes can be stored. */
+void allocations_settle(struct core *core);
+
+/* 0 and the allocation it was about, or ERR_NOT_FOUND. */
+int operate_dequeue(struct core *core, const struct operate *o, int64_t *ret_object);

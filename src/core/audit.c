@@ -24,6 +24,7 @@ static const struct {
     [OPERATE_UPDATE_BAN] = {"update", "ban"},
     [OPERATE_LIFT_BAN] = {"lift", "ban"},
     [OPERATE_STDIN] = {"stdin", "server"},
+    [OPERATE_DEQUEUE] = {"dequeue", "allocation"},
 };
 
 const char *audit_action(int8_t verb)

@@ -235,6 +235,8 @@ static void kick(struct core *core, const struct ban *ban)
     if (!ban_holds(core, ban))
         return;
     struct str reason = text_keep(core, str_of(ban->row.reason));
+    allocations_of_player_end(core, 0, str_of(ban->row.account), ERR_BANNED,
+                              STR("the player is banned"));
     room_seats_kick(core, str_of(ban->row.account), reason.len > 0 ? reason : STR("Banned"));
     if (chat_account(ban->row.account, &account))
         seats_kick(core, account, STR("Banned"));

@@ -185,5 +185,6 @@ const char *core_check(struct core *core)
     if (core->rolls[ROW_ban].n > 0)
         CHECK_ALL(map_next(&core->seats, &at), seat, check_chat_ban);
     CHECK_ALL(object_next(core, ROW_version, &at), version, check_version);
-    return check_rooms(core);
+    const char *why = check_rooms(core);
+    return why ? why : check_allocations(core);
 }

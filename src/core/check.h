@@ -14,6 +14,9 @@ bool has_deadline(const struct core *core, const struct deadline *d);
 /* Hosts, rooms, their seats and tickets: NULL, or what is wrong. */
 const char *check_rooms(struct core *core);
 
+/* Allocations and queues. */
+const char *check_allocations(struct core *core);
+
 /* Every object that next_ yields (it may use `at`), until one is broken. */
 #define CHECK_ALL(next_, type_, check_)                                                            \
     do {                                                                                           \

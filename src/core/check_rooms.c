@@ -30,7 +30,7 @@ static const char *check_seats_of(struct core *core, struct room *room)
     int32_t taken = 0;
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
-        reserved += seat->row.state == ROOM_SEAT_RESERVED;
+        reserved += seat->row.state != ROOM_SEAT_TAKEN;
         taken += seat->row.state == ROOM_SEAT_TAKEN;
     }
     if (reserved != room->reserved || taken != room->taken)
@@ -90,9 +90,13 @@ static const char *check_room_seat(struct core *core, struct room_seat *seat)
     /* What came back while nothing could be stored runs again when something can. */
     bool stands = host_is_away(room->host) || room->host->heard_core_ms == 0 || core->read_only;
     struct str account = str_of(seat->row.account);
+    const struct allocation *a = allocation_find(core, seat->row.ticket);
+    if (seat->row.state == ROOM_SEAT_ROUTING && (!a || a->row.state != ALLOCATION_OPEN))
+        return broken(core, "I6: seat %" PRId64 " waits for a route and nobody for it",
+                      seat->row.id);
     if (seat->row.room != room->row.id)
         return broken(core, "seat %" PRId64 " is in another room than it says", seat->row.id);
-    if (room->row.state != ROOM_STARTING && room_seat_of(core, seat->row.fleet, account) != seat)
+    if (room_seat_is_his(seat) && room_seat_of(core, seat->row.fleet, account) != seat)
         return broken(core, "I3: player %s has two seats", seat->row.account);
     if (reserved && !has_deadline(core, &seat->deadline) && !stands)
         return broken(core, "I6: seat %" PRId64 " is reserved for ever", seat->row.id);

@@ -53,12 +53,14 @@ static void pass_over(const struct core *core, const struct host *host, struct p
         passed->backoff_ms = backoff_ms;
 }
 
-static struct host *best_in(const struct core *core, int8_t region, const int64_t *except,
-                            int n_except, struct passed *passed)
+static struct host *best_in(const struct core *core, const struct fleet *fleet, int8_t region,
+                            const int64_t *except, int n_except, struct passed *passed)
 {
     struct host *best = NULL;
     LIST_EACH(&core->hosts_in[region], host, struct host, in_region)
     {
+        if (!host_serves(host, fleet))
+            continue;
         if (is_in(except, n_except, host->row.id))
             passed->tried++;
         else if (host_passed_over(host) != HOST_PASSED_NOT)
@@ -130,7 +132,7 @@ struct host *choose_host(const struct core *core, const struct fleet *fleet, int
         return NULL;
     }
     for (int i = 0; i < n && (elsewhere || regions[i] == region); i++) {
-        struct host *host = best_in(core, regions[i], except, n_except, &passed);
+        struct host *host = best_in(core, fleet, regions[i], except, n_except, &passed);
         if (host)
             return host;
     }

@@ -158,6 +158,8 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         {EVENT_PLACE, EFFECT_PLACED},
         {EVENT_HOST_BEAT, EFFECT_HOST_BEAT},
         {EVENT_AGENT, EFFECT_AGENT},
+        {EVENT_SEEK, EFFECT_SOUGHT},
+        {EVENT_UNSEEK, EFFECT_SOUGHT},
     };
     int32_t lobby = lobby_of(event);
     struct effect *note = note_refused(core, event->conn, err);
@@ -165,8 +167,8 @@ static void refuse_event(struct core *core, const struct event *event, int err)
     if (event->kind == EVENT_OPERATE)
         note->text = str_of(audit_action((int8_t)event->operate.verb));
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
-        if (answers[i].event != event->kind)
-            continue;
+        if (answers[i].event != event->kind || (event->kind == EVENT_SEEK && !event->conn))
+            continue; /* a bus hears nothing, so it asks again */
         struct effect *e = effect_add(core, answers[i].answer, event->conn);
         e->err = err;
         e->lobby = lobby;
@@ -341,6 +343,8 @@ static bool needs_no_write(struct core *core, const struct event *event)
         return agent_event_changes_nothing(core, &event->agent);
     if (event->kind == EVENT_PLACE)
         return place_is_settled(core, &event->place);
+    if (event->kind == EVENT_SEEK)
+        return seek_is_settled(core, &event->seek);
     if (!peer || peer->challenging)
         return false;
     switch (event->kind) {
@@ -368,6 +372,7 @@ static void dispatch(struct core *core, const struct event *event)
             deadlines_run(core);
             operate_settle(core);
             versions_settle(core);
+            allocations_settle(core);
         }
         break;
     case EVENT_SERVER_HELLO:
@@ -429,6 +434,18 @@ static void dispatch(struct core *core, const struct event *event)
     case EVENT_HOST_HEARD:
         room_heard(core, &event->host_heard);
         break;
+    case EVENT_SEEK:
+        seek(core, event->conn, &event->seek);
+        break;
+    case EVENT_UNSEEK:
+        unseek(core, event->conn, event->unseek.name);
+        break;
+    case EVENT_PUBLISHED:
+        allocation_published(core, &event->published);
+        break;
+    case EVENT_ROUTED:
+        allocation_routed(core, &event->routed);
+        break;
     case EVENT_STORE_DOWN:
         core->read_only = true;
         break;
@@ -456,6 +473,8 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     }
     dispatch(core, event);
     if (!core->read_only) {
+        queues_serve(core);
+        allocations_forget_oldest(core);
         tickets_forget_oldest(core);
         room_tickets_forget_oldest(core);
         rooms_forget_oldest(core);
@@ -475,6 +494,9 @@ void core_count(const struct core *core, struct core_counts *ret)
         .rooms_ending = core->rooms_in[ROOM_ENDING],
         .room_seats = (int32_t)core->rolls[ROW_room_seat].n,
         .room_tickets_open = core->room_tickets_open,
+        .allocations_open = core->allocations_in[ALLOCATION_OPEN],
+        .allocations_queued = core->allocations_in[ALLOCATION_QUEUED],
+        .allocations_owed = core->n_allocations_owed,
         .bans = (int32_t)core->bans_held.len,
     };
     size_t at = 0;

@@ -81,6 +81,15 @@ static void fire(struct core *core, struct deadline *d)
     case DEADLINE_ROOM_TICKET:
         room_ticket_deadline(core, container_of(d, struct room_ticket, deadline));
         break;
+    case DEADLINE_ALLOCATION:
+        allocation_deadline(core, container_of(d, struct allocation, deadline));
+        break;
+    case DEADLINE_QUEUE_TELL:
+        queue_deadline(core, container_of(d, struct queue, tell), kind);
+        break;
+    case DEADLINE_QUEUE_HOLD:
+        queue_deadline(core, container_of(d, struct queue, hold), kind);
+        break;
     }
 }
 

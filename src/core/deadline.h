@@ -32,6 +32,9 @@ enum deadline_kind {
     DEADLINE_ROOM_REPEAT,
     DEADLINE_ROOM_SEAT,
     DEADLINE_ROOM_TICKET, /* row.deadline_core_ms */
+    DEADLINE_ALLOCATION,  /* row.deadline_core_ms */
+    DEADLINE_QUEUE_TELL,
+    DEADLINE_QUEUE_HOLD,
 };
 
 struct deadline {

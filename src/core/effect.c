@@ -21,6 +21,7 @@ const char *effect_name(enum effect_kind kind)
         [EFFECT_PLACED] = "PLACED",
         [EFFECT_HOST_BEAT] = "HOST_BEAT",
         [EFFECT_AGENT] = "AGENT",
+        [EFFECT_SOUGHT] = "SOUGHT",
         [EFFECT_OPERATED] = "OPERATED",
         [EFFECT_ALLOCATE] = "ALLOCATE",
         [EFFECT_CANCEL] = "CANCEL",
@@ -34,6 +35,8 @@ const char *effect_name(enum effect_kind kind)
         [EFFECT_SPAWN] = "SPAWN",
         [EFFECT_TERMINATE] = "TERMINATE",
         [EFFECT_KICK_SEAT] = "KICK_SEAT",
+        [EFFECT_RESULT] = "RESULT",
+        [EFFECT_ROUTE] = "ROUTE",
         [EFFECT_NOTE] = "NOTE",
     };
     return kind < EFFECT_KINDS ? names[kind] : "?";
@@ -67,6 +70,10 @@ const char *event_name(enum event_kind kind)
         [EVENT_HOST_BEAT] = "HOST_BEAT",
         [EVENT_AGENT] = "AGENT",
         [EVENT_HOST_HEARD] = "HOST_HEARD",
+        [EVENT_SEEK] = "SEEK",
+        [EVENT_UNSEEK] = "UNSEEK",
+        [EVENT_PUBLISHED] = "PUBLISHED",
+        [EVENT_ROUTED] = "ROUTED",
         [EVENT_STORE_DOWN] = "STORE_DOWN",
         [EVENT_STORE_UP] = "STORE_UP",
     };
@@ -117,6 +124,12 @@ const char *note_text(enum note note)
         [NOTE_SEAT_LEFT] = "seat left",
         [NOTE_VERSION_QUARANTINED] = "version quarantined",
         [NOTE_VERSION_SWITCHED] = "version runs another deployment",
+        [NOTE_ALLOCATION_OPENED] = "allocation asked for",
+        [NOTE_ALLOCATION_QUEUED] = "allocation queued",
+        [NOTE_ALLOCATION_DONE] = "allocation done",
+        [NOTE_ALLOCATION_FAILED] = "allocation failed",
+        [NOTE_ALLOCATION_UNKNOWN_FRIENDS] = "friends are nowhere",
+        [NOTE_TOKEN_COLLISION] = "routing token belongs to another player",
         [NOTE_STOPPED] = "this process was stopped; deadlines moved",
     };
     return note < NOTES ? texts[note] : "?";

@@ -127,6 +127,7 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
         heap_init(&fleet->groups[i].placeable, placement_better);
     list_init(&fleet->versions);
     list_init(&fleet->deployments);
+    list_init(&fleet->allocating);
     fleet->config = config_of(core, row->name);
     map_put(&core->fleets, (uint64_t)row->id, fleet);
     object_enter(core, &fleet->object);

@@ -45,6 +45,8 @@ struct fleet {
     struct group groups[REGION_CODES];
     struct list versions; /* those with a row, by id */
     struct list deployments;
+    struct list allocating; /* tickets of rooms that are started for allocations */
+    struct queue *queue;    /* those who wait for any place; NULL = nobody ever did */
 };
 
 struct fleet *fleet_find(const struct core *core, int64_t id);

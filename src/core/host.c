@@ -42,6 +42,17 @@ bool host_is_late(const struct core *core, const struct host *host)
     return unheard_ms > (most_ms > LATE_LEAST_MS ? most_ms : LATE_LEAST_MS);
 }
 
+/* A cluster's host calls itself by its fleet in place of an address, so that it is known for what
+ * it is before it speaks again after a start. */
+bool host_serves(const struct host *host, const struct fleet *fleet)
+{
+    static const char cluster[] = "agones:";
+    bool is_cluster = strncmp(host->row.url, cluster, sizeof(cluster) - 1) == 0;
+    bool in_cluster = fleet->config && fleet->config->provider == PROVIDER_AGONES;
+    return is_cluster == in_cluster &&
+           (!is_cluster || strcmp(host->row.url + sizeof(cluster) - 1, fleet->row.name) == 0);
+}
+
 bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_DIGEST])
 {
     for (size_t i = 0; i < host->n_deployments; i++) {

@@ -17,6 +17,8 @@
  * host is unknown, not dead; on a LOST one it is over. */
 enum host_quiet { HOST_HEARD, HOST_SILENT, HOST_LOST };
 
+struct fleet;
+
 struct host {
     struct object object;
     struct row_host row;
@@ -72,6 +74,9 @@ enum host_passed_over host_passed_over(const struct host *host);
 
 /* max(cpu, memory) with what was placed there since its last heartbeat. */
 float host_load_percent(const struct host *host);
+
+/* True when that fleet's servers run there: a cluster's fleet only on its own. */
+bool host_serves(const struct host *host, const struct fleet *fleet);
 
 bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_DIGEST]);
 bool host_is_away(const struct host *host); /* NULL is: nobody knows it any more */

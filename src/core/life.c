@@ -18,6 +18,10 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     slab_init(&core->memory[ROW_seat], sizeof(struct seat));
     slab_init(&core->memory[ROW_room_ticket], sizeof(struct room_ticket));
     slab_init(&core->memory[ROW_room_seat], sizeof(struct room_seat));
+    slab_init(&core->memory[ROW_allocation], sizeof(struct allocation));
+    list_init(&core->allocations_finished);
+    list_init(&core->allocations_owed);
+    list_init(&core->to_serve);
     list_init(&core->dirty);
     heap_init(&core->bans_held, ban_expires_before);
     list_init(&core->finished);
@@ -72,8 +76,9 @@ static void free_kind(struct core *core, enum row_kind kind)
 
 static void free_rooms(struct core *core)
 {
-    static const enum row_kind kinds[] = {ROW_room_seat, ROW_room_ticket, ROW_room, ROW_ban,
-                                          ROW_version,   ROW_deployment,  ROW_host};
+    static const enum row_kind kinds[] = {ROW_allocation,  ROW_room_detail, ROW_room_seat,
+                                          ROW_room_ticket, ROW_room,        ROW_ban,
+                                          ROW_version,     ROW_deployment,  ROW_host};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         free_kind(core, kinds[i]);
     map_done(&core->bans_by_account);
@@ -83,6 +88,10 @@ static void free_rooms(struct core *core)
     map_done(&core->rooms_by_server);
     map_done(&core->room_seats_by_player);
     map_done(&core->room_tickets_by_key);
+    map_done(&core->allocations_by_name);
+    map_done(&core->allocations_by_player);
+    map_done(&core->seats_by_token);
+    arena_done(&core->view_memory);
     rates_done(&core->rates);
 }
 
@@ -215,6 +224,10 @@ static int make(struct core *core, const struct change *c)
         return room_load_row(core, &c->room);
     case ROW_room_seat:
         return room_seat_load_row(core, &c->room_seat);
+    case ROW_allocation:
+        return allocation_load_row(core, &c->allocation);
+    case ROW_room_detail:
+        return room_detail_load_row(core, &c->room_detail);
     case ROW_KINDS:
         break;
     }
@@ -284,6 +297,10 @@ static void rooms_loaded(struct core *core)
     at = 0;
     for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));)
         room_seat_loaded(core, seat);
+    at = 0;
+    for (struct allocation *a = NULL; (a = object_next(core, ROW_allocation, &at));)
+        allocation_loaded(core, a);
+    allocations_owe_again(core);
 }
 
 int core_loaded(struct core *core, int64_t seq, struct instant now)
@@ -330,6 +347,11 @@ static void refuse_lost(struct core *fresh, const struct effect *lost)
             ticket->asker = lost->conn; /* still open: it will be answered, once */
             return;
         }
+    }
+    if (lost->kind == EFFECT_SOUGHT) {
+        struct allocation *a = allocation_find(fresh, lost->object);
+        if (a && a->row.state == ALLOCATION_OPEN && allocation_wait(a, lost->conn))
+            return;
     }
     if (lost->kind == EFFECT_PLACED) {
         struct room_ticket *ticket = room_ticket_find(fresh, lost->ticket);
@@ -391,6 +413,7 @@ static void take_over_rooms(struct core *fresh, struct core *old)
             host_take_over(fresh, host, same);
     }
     room_tickets_take_over(fresh, old);
+    allocations_take_over(fresh, old);
     rates_take_over(&fresh->rates, &old->rates);
 }
 

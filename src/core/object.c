@@ -16,7 +16,8 @@ void *object_alloc(struct core *core, enum row_kind kind)
 
 static bool has_long(enum row_kind kind)
 {
-    return kind == ROW_room_ticket || kind == ROW_room || kind == ROW_room_seat;
+    return kind == ROW_room_ticket || kind == ROW_room || kind == ROW_room_seat ||
+           kind == ROW_allocation;
 }
 
 static struct str copy_of(struct str value)
@@ -132,6 +133,8 @@ void *object_row(struct object *o)
         ROW_OF(room_ticket, room_ticket)
         ROW_OF(room, room)
         ROW_OF(room_seat, room_seat)
+        ROW_OF(allocation, allocation)
+        ROW_OF(room_detail, room_detail)
 #undef ROW_OF
     case ROW_counter:
     case ROW_KINDS:

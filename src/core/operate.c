@@ -83,6 +83,8 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
     case OPERATE_UPDATE_BAN:
     case OPERATE_LIFT_BAN:
         return operate_ban(core, o, ret_object);
+    case OPERATE_DEQUEUE:
+        return operate_dequeue(core, o, ret_object);
     case OPERATE_TERMINATE:
         return terminate(core, o);
     case OPERATE_KICK:

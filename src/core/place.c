@@ -141,13 +141,13 @@ static void take_seat(struct core *core, struct room *room, const struct room_ti
 {
     struct room_seat *seat = seat_here(core, room, player->account);
     if (seat && seat->row.state == ROOM_SEAT_RESERVED) {
-        room_seat_again(core, seat, ticket, player);
+        room_seat_again(core, seat, ticket->row.id, player);
         return;
     }
     struct room_seat *old = room_seat_of(core, room->row.fleet, player->account);
     if (old)
         room_seat_kick(core, old, STR("moved to another seat"));
-    (void)room_seat_new(core, room, ticket, player, multi);
+    (void)room_seat_new(core, room, ticket->row.id, player, multi ? ticket->row.id : 0);
 }
 
 static void enter_room(struct core *core, const struct placing *g, struct room *room, int8_t region)
@@ -209,7 +209,8 @@ static int create_room(struct core *core, struct placing *g, int8_t region)
         struct room *room = room_ticket_spawn(core, ticket, version, host,
                                               (struct str){(char *)settings.data, settings.len});
         for (size_t i = 0; i < g->p->n_players; i++)
-            (void)room_seat_new(core, room, ticket, &g->p->players[i], g->p->multi);
+            (void)room_seat_new(core, room, ticket->row.id, &g->p->players[i],
+                                g->p->multi ? ticket->row.id : 0);
         room_tell(core, room);
     }
     buf_done(&settings);

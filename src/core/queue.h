@@ -17,7 +17,12 @@ struct allocation;
 struct fleet;
 struct room;
 
-enum { QUEUE_HOLD_MS = 30 * 1000, QUEUE_STEP_MS = 60 * 1000, QUEUE_TELL_MS = 1000 };
+enum {
+    QUEUE_HOLD_MS = 30 * 1000,
+    QUEUE_STEP_MS = 60 * 1000,
+    QUEUE_TELL_MS = 1000,
+    QUEUE_GIVEN = 16
+};
 
 struct queue {
     struct fleet *fleet;
@@ -26,16 +31,15 @@ struct queue {
     size_t n;
     size_t cap;
     int32_t players;
-    int64_t first_since_core_ms; /* when the first of the line became the first */
-    int32_t held;                /* seats of the room kept for it */
-    double freed_per_ms;         /* decaying */
-    int64_t freed_core_ms;
+    int64_t first_since_core_ms;        /* when the first of the line became the first */
+    int64_t given_core_ms[QUEUE_GIVEN]; /* when seats were last given from this line, a ring */
+    int n_given;
     struct deadline tell; /* positions have changed */
     struct deadline hold; /* the first has been it for HOLD_MS */
 };
 
 /* The line of that room or, when NULL, of the fleet; made when needed. */
-struct queue *queue_of(struct core *core, struct fleet *fleet, struct room *room);
+struct queue *queue_of(struct fleet *fleet, struct room *room);
 
 void queue_add(struct core *core, struct queue *q, struct allocation *a);
 void queue_remove(struct core *core, struct allocation *a);
@@ -44,15 +48,21 @@ void queue_remove(struct core *core, struct allocation *a);
 int32_t queue_position(const struct allocation *a, int32_t *ret_ahead);
 int64_t queue_eta_ms(const struct allocation *a);
 
-/* A room has a seat more (or a seat that was held is free again): serves its line and the fleet's.
- */
-void queue_serve_room(struct core *core, struct room *room);
+/* Seats that were given from it lately; 0 = nobody knows. */
+double queue_rate_per_min(const struct queue *q);
 
-/* Something of the fleet may have room again: a host is back, a room is open. */
-void queue_serve_fleet(struct core *core, struct fleet *fleet);
+/* Somebody came or went: when there is a place and somebody waits, they are served at the end of
+ * the step. */
+void queue_room_changed(struct core *core, struct room *room);
+
+/* At the end of a step: whatever came free meanwhile. */
+void queues_serve(struct core *core);
+
+/* A host may take something new again: those who wait for any place of a fleet try, on a tick. */
+void queues_try_hosts(struct core *core);
 
 /* The room is over: those in its line look for friends again, or for any place, or fail. */
 void queue_room_over(struct core *core, struct room *room);
 
 void queue_deadline(struct core *core, struct queue *q, enum deadline_kind kind);
-void queue_done(struct queue *q); /* frees it */
+void queue_free(struct queue *q); /* NULL is fine */

@@ -29,9 +29,14 @@ struct room *room_of_server(const struct core *core, int64_t server)
     return map_get(&core->rooms_by_server, (uint64_t)server);
 }
 
-int32_t room_free_seats(const struct room *room)
+int32_t room_empty_seats(const struct room *room)
 {
     return room->row.max_players - room->reserved - room->taken;
+}
+
+int32_t room_free_seats(const struct room *room)
+{
+    return room_empty_seats(room) - room->held;
 }
 
 bool room_is_over(const struct room *room)
@@ -137,6 +142,7 @@ void room_seats_changed(struct core *core, struct room *room)
 {
     bool empty = room->reserved + room->taken == 0;
     shelf_update(room);
+    queue_room_changed(core, room);
     if (room->row.state == ROOM_STARTING && list_empty(&room->seats))
         deserted(core, room);
     if (room->row.state != ROOM_OPEN || empty == deadline_is_set(&room->empty))
@@ -152,6 +158,7 @@ void room_seats_changed(struct core *core, struct room *room)
 
 void room_stop(struct core *core, struct room *room, enum end_reason reason)
 {
+    queue_room_over(core, room);
     room_seats_release(core, room, STR("the room ends"));
     deadline_clear(core, &room->empty);
     room->row.end_reason = (int8_t)reason;
@@ -162,6 +169,7 @@ void room_stop(struct core *core, struct room *room, enum end_reason reason)
 
 void room_end(struct core *core, struct room *room, enum end_reason reason)
 {
+    queue_room_over(core, room);
     room_seats_release(core, room, STR("the room ended"));
     deadline_clear(core, &room->empty);
     deadline_clear(core, &room->repeat);
@@ -208,6 +216,8 @@ int room_open(struct core *core, struct room *room, const struct agent_event *e,
         room_set_ports(room, e->ports, e->n_ports);
     if (e->pid)
         room->row.pid = e->pid;
+    if (e->address.len > 0 || e->name.len > 0)
+        room_detail_set(core, room, e->address, e->name);
     room_confirmed(core, room);
     host_succeeded(core, room->host);
     room->row.opened_core_ms = core->now.core_ms;
@@ -243,9 +253,12 @@ void room_failed(struct core *core, struct room *room, const struct room_failure
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
     enum end_reason reason = failure->timed_out ? END_SPAWN_TIMEOUT : END_SPAWN_FAILED;
     room_set_tail(room, failure->tail);
-    if (!failure->by_itself) /* else one player with bad settings could close it to every game */
+    /* Else one player with bad settings could close it to every game. A cluster without a free
+     * server has not failed either. */
+    bool cluster = room->fleet->config && room->fleet->config->provider == PROVIDER_AGONES;
+    if (!failure->by_itself && !cluster)
         host_failed(core, room->host);
-    if (failure->crashed)
+    if (failure->crashed && !cluster)
         version_crashed(core, room->version, room->row.deployment, failure->text);
     if (ticket && ticket->row.state == ROOM_TICKET_OPEN)
         room_ticket_next(core, ticket, room, failure);
@@ -348,6 +361,8 @@ static void forget(struct core *core, struct room *room)
     list_remove(&room->in_ended);
     count(core, room, -1);
     map_remove(&core->rooms_by_server, (uint64_t)room->row.server);
+    if (room->detail)
+        object_delete(core, &room->detail->object);
     object_delete(core, &room->object);
 }
 
@@ -413,4 +428,5 @@ void room_loaded(struct core *core, struct room *room)
 void room_done(struct room *room)
 {
     json_free(room->settings);
+    queue_free(room->queue);
 }

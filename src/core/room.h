@@ -49,12 +49,19 @@ struct room {
     struct deadline empty;    /* OPEN without a seat */
     struct deadline repeat;   /* what is owed to its host is said again */
     struct link on_host;
-    struct link in_ended; /* core->rooms_ended */
+    struct link in_ended;       /* core->rooms_ended */
+    struct room_detail *detail; /* NULL = nothing more is known */
+    struct queue *queue;        /* those who wait for a seat in it; NULL = nobody ever did */
+    int32_t held;               /* free seats that are kept for the first of them */
+    struct link to_serve;       /* core->to_serve */
 };
 
 struct room *room_find(const struct core *core, int64_t id);
 struct room *room_of_server(const struct core *core, int64_t server);
+
+/* Seats that anybody may have; and those that nobody has, be they held for somebody in line. */
 int32_t room_free_seats(const struct room *room);
+int32_t room_empty_seats(const struct room *room);
 bool room_is_over(const struct room *room); /* ENDING or ENDED */
 
 /* True when the room's settings are what the filter (NULL = any) asks for. */

@@ -53,6 +53,8 @@ static void spawn(struct core *core, const struct room *room)
         .settings = text_keep(core, room->row.settings),
         .within_ms = room_config(room)->spawn_ms,
     };
+    if (room->fleet->config && room->fleet->config->provider == PROVIDER_AGONES)
+        route_spawn(core, room, s);
     if (deployment)
         memcpy(s->digest, deployment->row.digest, sizeof(s->digest));
     effect_add(core, EFFECT_SPAWN, 0)->spawn = s;

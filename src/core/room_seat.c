@@ -22,12 +22,17 @@ static uint64_t player_key(struct str account)
     return str_hash(0, account);
 }
 
+bool room_seat_is_his(const struct room_seat *seat)
+{
+    return seat->room->row.state != ROOM_STARTING && seat->row.state != ROOM_SEAT_ROUTING;
+}
+
 struct room_seat *room_seat_of(const struct core *core, int32_t fleet, struct str account)
 {
     struct chain_link *n = chain_first(&core->room_seats_by_player, player_key(account));
     for (; n; n = n->next) {
         struct room_seat *seat = container_of(n, struct room_seat, by_player);
-        if (seat->row.fleet == fleet && seat->room->row.state != ROOM_STARTING &&
+        if (seat->row.fleet == fleet && room_seat_is_his(seat) &&
             str_eq(str_of(seat->row.account), account))
             return seat;
     }
@@ -40,8 +45,8 @@ int64_t view_next_seat_of(const struct core *core, struct str account, int64_t a
     int64_t next = 0;
     for (; n; n = n->next) {
         const struct room_seat *seat = container_of(n, struct room_seat, by_player);
-        bool meant = seat->room->row.state != ROOM_STARTING &&
-                     str_eq(str_of(seat->row.account), account) && seat->row.id > after;
+        bool meant = room_seat_is_his(seat) && str_eq(str_of(seat->row.account), account) &&
+                     seat->row.id > after;
         if (meant && (next == 0 || seat->row.id < next))
             next = seat->row.id;
     }
@@ -111,6 +116,7 @@ static struct room_seat *enter(struct core *core, const struct row_room_seat *ro
     chain_add(&core->room_seats_by_player, player_key(str_of(row->account)), &seat->by_player);
     object_enter(core, &seat->object);
     count(seat, 1);
+    route_added(core, seat);
     return seat;
 }
 
@@ -139,11 +145,39 @@ static void set_deadline(struct core *core, struct room_seat *seat, int64_t left
     object_touch(core, &seat->object);
 }
 
+/* Whoever waits for a place elsewhere in the fleet has one now. */
+static void settle(struct core *core, const struct room_seat *seat)
+{
+    allocations_of_player_end(core, seat->row.fleet, str_of(seat->row.account), ERR_ALREADY_OVER,
+                              STR("the player was placed elsewhere"));
+}
+
 static void reserve(struct core *core, struct room_seat *seat)
 {
     seat->row.reserved_core_ms = core->now.core_ms;
-    set_deadline(core, seat, room_config(seat->room)->reserve_ms);
     (void)seat_note(core, seat, NOTE_SEAT_RESERVED);
+    if (room_config(seat->room)->taken_at_once)
+        room_seat_take(core, seat, 0);
+    else
+        set_deadline(core, seat, room_config(seat->room)->reserve_ms);
+    settle(core, seat);
+}
+
+/* In a cluster nobody is anywhere until a proxy lets him in. */
+static bool needs_route(const struct room *room)
+{
+    return room->row.state == ROOM_OPEN && room->fleet->config &&
+           room->fleet->config->provider == PROVIDER_AGONES;
+}
+
+void room_seat_routed(struct core *core, struct room_seat *seat)
+{
+    assert(seat->row.state == ROOM_SEAT_ROUTING);
+    seat->row.state = ROOM_SEAT_RESERVED;
+    object_touch(core, &seat->object);
+    room_seat_move_here(core, seat);
+    reserve(core, seat);
+    core->routes++;
 }
 
 /* What the player brought; it is the door's business. */
@@ -154,33 +188,36 @@ static void take_player(struct room_seat *seat, const struct place_player *playe
     long_set(&seat->row.sealed, player->sealed);
 }
 
-struct room_seat *room_seat_new(struct core *core, struct room *room,
-                                const struct room_ticket *ticket, const struct place_player *player,
-                                bool multi)
+struct room_seat *room_seat_new(struct core *core, struct room *room, int64_t ticket,
+                                const struct place_player *player, int64_t multi)
 {
     struct row_room_seat row = {
         .id = object_new_id(core, ROW_seat),
         .room = room->row.id,
-        .ticket = ticket->row.id,
+        .ticket = ticket,
         .fleet = room->row.fleet,
         .state = ROOM_SEAT_RESERVED,
-        .multi = multi ? ticket->row.id : 0,
+        .multi = multi,
         .reserved_core_ms = core->now.core_ms,
     };
     (void)str_copy(row.account, sizeof(row.account), player->account);
     struct room_seat *seat = enter(core, &row, room);
     take_player(seat, player);
     object_touch(core, &seat->object);
-    if (room->row.state == ROOM_OPEN)
+    if (needs_route(room)) {
+        seat->row.state = ROOM_SEAT_ROUTING;
+        route_tell(core, seat, true);
+    } else if (room->row.state == ROOM_OPEN) {
         reserve(core, seat);
+    }
     room_seats_changed(core, room);
     return seat;
 }
 
-void room_seat_again(struct core *core, struct room_seat *seat, const struct room_ticket *ticket,
+void room_seat_again(struct core *core, struct room_seat *seat, int64_t ticket,
                      const struct place_player *player)
 {
-    seat->row.ticket = ticket->row.id;
+    seat->row.ticket = ticket;
     take_player(seat, player);
     reserve(core, seat);
 }
@@ -189,6 +226,7 @@ void room_seat_unlink(struct core *core, struct room_seat *seat)
 {
     deadline_clear(core, &seat->deadline);
     count(seat, -1);
+    route_removed(core, seat);
     list_remove(&seat->in_room);
     chain_remove(&core->room_seats_by_player, player_key(str_of(seat->row.account)),
                  &seat->by_player);
@@ -199,6 +237,8 @@ void room_seat_leave(struct core *core, struct room_seat *seat, struct str why)
 {
     struct room *room = seat->room;
     seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
+    if (needs_route(room))
+        route_tell(core, seat, false);
     room_seat_unlink(core, seat);
     room_seats_changed(core, room);
 }
@@ -206,7 +246,7 @@ void room_seat_leave(struct core *core, struct room_seat *seat, struct str why)
 void room_seat_kick(struct core *core, struct room_seat *seat, struct str why)
 {
     char key[SEAT_KEY_SIZE];
-    if (seat->row.state == ROOM_SEAT_TAKEN && seat->room->host) {
+    if (seat->row.state == ROOM_SEAT_TAKEN && seat->room->host && !needs_route(seat->room)) {
         struct str text = text_keep(core, seat_key(core, seat->row.id, key));
         struct str url = text_keep(core, str_of(seat->room->host->row.url));
         struct effect *e = effect_add(core, EFFECT_KICK_SEAT, 0);
@@ -283,8 +323,8 @@ void room_seat_move_here(struct core *core, struct room_seat *seat)
     for (struct chain_link *next = NULL; n; n = next) {
         struct room_seat *other = container_of(n, struct room_seat, by_player);
         next = n->next;
-        if (other != seat && other->row.fleet == seat->row.fleet &&
-            other->room->row.state != ROOM_STARTING && str_eq(str_of(other->row.account), account))
+        if (other != seat && other->row.fleet == seat->row.fleet && room_seat_is_his(other) &&
+            str_eq(str_of(other->row.account), account))
             room_seat_kick(core, other, STR("moved to another room"));
     }
 }
@@ -332,6 +372,7 @@ static void give_time(struct core *core, struct room *room, int64_t least_ms)
 void room_seats_run(struct core *core, struct room *room)
 {
     give_time(core, room, HOST_QUEUED_MS);
+    queue_room_changed(core, room); /* those in line may enter again */
 }
 
 /* Until its host has been heard, or is silent, nobody knows. */
@@ -348,7 +389,8 @@ int room_seat_load_row(struct core *core, const struct row_room_seat *row)
     if (!room || room_is_over(room) || row->state <= 0 || row->state >= ROOM_SEAT_STATES ||
         row->fleet != room->row.fleet || room_free_seats(room) <= 0)
         return ERR_FORMAT;
-    if (room->row.state != ROOM_STARTING && room_seat_of(core, row->fleet, str_of(row->account)))
+    if (room->row.state != ROOM_STARTING && row->state != ROOM_SEAT_ROUTING &&
+        room_seat_of(core, row->fleet, str_of(row->account)))
         return ERR_FORMAT; /* I3 */
     if (PLANTED(reservation_lost) && row->state == ROOM_SEAT_RESERVED)
         return 0;
@@ -361,6 +403,6 @@ void room_seat_loaded(struct core *core, struct room_seat *seat)
 {
     int64_t heard_ms = core->now.core_ms + core->config.timeouts.host_ms + HOST_QUEUED_MS;
     int64_t at_ms = seat->row.deadline_core_ms;
-    if (at_ms)
+    if (at_ms && seat->row.state == ROOM_SEAT_RESERVED)
         deadline_set(core, &seat->deadline, DEADLINE_AWAKE, at_ms > heard_ms ? at_ms : heard_ms);
 }

@@ -17,7 +17,12 @@ struct room_ticket;
  *
  * A seat in a room that is STARTING counts there, but is not yet where the player is: he keeps the
  * one he has until the room opens. */
-enum room_seat_state { ROOM_SEAT_RESERVED = 1, ROOM_SEAT_TAKEN, ROOM_SEAT_STATES };
+enum room_seat_state {
+    ROOM_SEAT_RESERVED = 1,
+    ROOM_SEAT_TAKEN,
+    ROOM_SEAT_ROUTING, /* counts, but is not yet where he is: a proxy must know him first */
+    ROOM_SEAT_STATES
+};
 
 enum { SEAT_KEY_RAW = 32, SEAT_KEY_SIZE = 72 };
 
@@ -28,7 +33,11 @@ struct room_seat {
     struct deadline deadline; /* RESERVED in an OPEN room whose host is not away */
     struct link in_room;
     struct chain_link by_player; /* by account, whatever the fleet */
+    struct chain_link by_token;  /* fleets with TOKEN_PLAYER_ID */
 };
+
+/* True when it is where the player is, not where he may be later. */
+bool room_seat_is_his(const struct room_seat *seat);
 
 struct room_seat *room_seat_find(const struct core *core, int64_t id);
 
@@ -41,14 +50,17 @@ struct str seat_key(const struct core *core, int64_t seat, char dst[SEAT_KEY_SIZ
 /* The seat on that server which the key opens, or NULL; in the same time whatever differs. */
 struct room_seat *seat_of_key(const struct core *core, int64_t server, struct str key);
 
-/* A seat for the player, counted now. In a STARTING room its time begins when the room opens. */
-struct room_seat *room_seat_new(struct core *core, struct room *room,
-                                const struct room_ticket *ticket, const struct place_player *player,
-                                bool multi);
+/* A seat for the player, counted now; ticket is the room's ticket or the allocation it is for,
+ * multi the party he comes with or 0. In a STARTING room its time begins when the room opens. */
+struct room_seat *room_seat_new(struct core *core, struct room *room, int64_t ticket,
+                                const struct place_player *player, int64_t multi);
 
 /* He asks again for the room in which he has a reservation: the same seat, and its time anew. */
-void room_seat_again(struct core *core, struct room_seat *seat, const struct room_ticket *ticket,
+void room_seat_again(struct core *core, struct room_seat *seat, int64_t ticket,
                      const struct place_player *player);
+
+/* A proxy lets him in: this is where he is. */
+void room_seat_routed(struct core *core, struct room_seat *seat);
 
 /* He has joined. */
 void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq);

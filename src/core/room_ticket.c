@@ -219,7 +219,7 @@ void room_ticket_answer(struct core *core, const struct room_ticket *ticket, con
         e->text = STR("the seat that was given is gone");
         return;
     }
-    placed->address = text_keep(core, str_of(room->host->row.address));
+    placed->address = text_keep(core, str_of(room_address(room)));
     placed->settings = text_keep(core, room->row.settings);
     placed->n_ports = room->row.ports_len / 2;
     for (int i = 0; i < placed->n_ports; i++)
@@ -298,6 +298,7 @@ void room_ticket_done(struct core *core, struct room_ticket *ticket)
     move(core, ticket, ROOM_TICKET_DONE);
     (void)ticket_note(core, ticket, NOTE_TICKET_DONE);
     answer_askers(core, ticket);
+    allocations_ticket_over(core, ticket);
 }
 
 /* As much of a sentence that came from outside as is kept, cut where a character ends. */
@@ -319,6 +320,7 @@ static void fail(struct core *core, struct room_ticket *ticket, int err, struct 
     move(core, ticket, ROOM_TICKET_FAILED);
     ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
     answer_askers(core, ticket);
+    allocations_ticket_over(core, ticket);
 }
 
 void room_ticket_deserted(struct core *core, struct room_ticket *ticket)
@@ -434,6 +436,7 @@ static struct room_ticket *enter(struct core *core, const struct row_room_ticket
     ticket->row = *row;
     row_own(ROW_room_ticket, &ticket->row);
     ticket->deadline.kind = DEADLINE_ROOM_TICKET;
+    list_init(&ticket->allocations);
     if (row->key_len == OPERATE_DIGEST)
         chain_add(&core->room_tickets_by_key, map_key(row->key), &ticket->by_key);
     object_enter(core, &ticket->object);
@@ -461,7 +464,8 @@ struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struc
     struct room_ticket *ticket = enter(core, &row);
     ticket->my_region_only = p->my_region_only;
     ticket->asked_us = core->at_us;
-    (void)room_ticket_wait(ticket, conn);
+    if (conn)
+        (void)room_ticket_wait(ticket, conn);
     move(core, ticket, ROOM_TICKET_OPEN);
     (void)ticket_note(core, ticket, NOTE_TICKET_OPENED);
     return ticket;

@@ -54,6 +54,8 @@ struct room_ticket {
     struct deadline deadline;
     struct link in_finished; /* core->room_tickets_finished */
     struct chain_link by_key;
+    struct list allocations;   /* those that wait for its room */
+    struct link in_allocating; /* OPEN and there are such: fleet->allocating */
 };
 
 struct room_ticket *room_ticket_find(const struct core *core, int64_t id);
@@ -67,7 +69,7 @@ void room_ticket_keep_tries(struct room_ticket *ticket);
 struct room_ticket *room_ticket_of_key(const struct core *core, const struct place *p);
 bool room_ticket_is_same(const struct room_ticket *ticket, const struct place *p);
 
-/* OPEN, waited for by conn. */
+/* OPEN, waited for by conn (0 = by allocations). */
 struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struct place *p,
                                     const struct version *version, int8_t region);
 

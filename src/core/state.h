@@ -6,12 +6,14 @@
  * has its own header and file. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slab.h"
+#include "core/allocation.h"
 #include "core/audit.h"
 #include "core/ban.h"
 #include "core/chat_server.h"
@@ -23,13 +25,17 @@
 #include "core/host.h"
 #include "core/object.h"
 #include "core/placement.h"
+#include "core/queue.h"
 #include "core/rate.h"
 #include "core/region.h"
 #include "core/request.h"
 #include "core/room.h"
+#include "core/room_detail.h"
 #include "core/room_seat.h"
 #include "core/room_ticket.h"
+#include "core/route.h"
 #include "core/seat.h"
+#include "core/seek.h"
 #include "core/server.h"
 #include "core/session.h"
 #include "core/ticket.h"
@@ -107,6 +113,20 @@ struct core {
     int32_t n_room_tickets_finished;
     int32_t room_tickets_open;
     int32_t rooms_in[ROOM_STATES];
+
+    struct map allocations_by_name;
+    struct map allocations_by_player; /* OPEN and QUEUED, by account */
+    struct list allocations_finished; /* oldest first */
+    struct list allocations_owed;
+    int32_t n_allocations_finished;
+    int32_t n_allocations_owed;
+    int32_t allocations_in[ALLOCATION_STATES];
+    int64_t tried_hosts_core_ms; /* when those in line last tried for a new room */
+    struct arena view_memory;    /* of view_result */
+    bool owe_again;              /* what is owed to buses and proxies was lost, or never said */
+    struct list to_serve;        /* rooms where a seat came free, at the end of this step */
+    struct map seats_by_token;   /* routing token → seat, of fleets with TOKEN_PLAYER_ID */
+    uint64_t routes;             /* counts up when one came or went */
     struct rates rates;
     struct roll rolls[ROW_KINDS];  /* every object, by id */
     struct slab memory[ROW_KINDS]; /* of those there are many of; the others come from malloc */

@@ -160,7 +160,8 @@ void version_count_hosts(const struct core *core, const struct fleet *fleet, con
             continue;
         LIST_EACH(&core->hosts_in[code], host, struct host, in_region)
         {
-            if (host->quiet != HOST_HEARD || host->leaving || host->row.disabled)
+            if (host->quiet != HOST_HEARD || host->leaving || host->row.disabled ||
+                !host_serves(host, fleet))
                 continue;
             (*ret_all)++;
             *ret_ready += !digest || host_has_deployment(host, digest);

@@ -492,6 +492,9 @@ void view_row_room_seat(const struct core *core, const struct row_room_seat *row
 void view_row_room_ticket(const struct core *core, const struct row_room_ticket *row,
                           struct instant then, struct view_room_ticket *ret); /* without tries */
 
+void view_row_allocation(const struct core *core, const struct row_allocation *row,
+                         struct instant then, struct view_allocation *ret); /* without positions */
+
 /* The name of a fleet by its id; "" when there is none. */
 const char *view_fleet_name(const struct core *core, int64_t id);
 

@@ -97,12 +97,17 @@ static void show_place(const struct core *core, const struct row_room *row, stru
     const struct host *host = host_find(core, row->host);
     const struct fleet *fleet = fleet_find(core, row->fleet);
     const struct version *version = version_find(core, row->version);
+    const struct room *room = room_find(core, row->id);
+    const struct room_detail *detail = room ? room->detail : NULL;
     ret->fleet = fleet ? fleet->row.name : "";
     ret->game = fleet && fleet->config ? fleet->config->game : "";
     ret->kind = fleet && fleet->config ? fleet->config->server : "";
     ret->version = version ? version->row.name : "";
     ret->host_name = host ? host->row.name : "";
-    ret->address = host ? host->row.address : "";
+    ret->address = detail && detail->row.address[0] ? detail->row.address
+                   : host                           ? host->row.address
+                                                    : "";
+    ret->dropped_bytes = detail ? detail->row.dropped_bytes : 0;
     ret->host_away = row->state != ROOM_ENDED && host_is_away(host);
     ret->region_name = region_name(core, row->region);
     ret->n_ports = row->ports_len / 2;
@@ -129,7 +134,6 @@ void view_row_room(const struct core *core, const struct row_room *row, struct i
         .exit_signal = row->exit_signal,
         .peak_memory = row->peak_memory,
         .run_ms = row->run_ms,
-        .dropped_bytes = row->dropped_bytes,
         .settings = row->settings,
         .tail = row->tail,
         .created_wall_ms = wall_then(then, row->created_core_ms),

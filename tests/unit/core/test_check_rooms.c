@@ -167,7 +167,7 @@ static void a_player_has_two_seats(void **state)
     struct place_player ann = player("ann");
     struct room *second = open_room(f, "dan", NULL);
     f->core->out = &f->batch;
-    (void)room_seat_new(f->core, second, s.ticket, &ann, false);
+    (void)room_seat_new(f->core, second, s.ticket->row.id, &ann, 0);
     f->core->out = NULL;
     is_said(f, "I3: player ann has two seats", "");
 }

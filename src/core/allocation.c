@@ -1,0 +1,594 @@
+/* Allocations: being, states, and what their senders are told. What place a player gets is seek.c's
+ * business. */
+#include "core/allocation.h"
+
+#include "core/state.h"
+#include "wire/names.h"
+#include "wire/put.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct allocation *allocation_find(const struct core *core, int64_t id)
+{
+    return object_find(core, ROW_allocation, id);
+}
+
+static uint64_t text_key(struct str text)
+{
+    return str_hash(0, text);
+}
+
+struct allocation *allocation_named(const struct core *core, struct str name)
+{
+    struct chain_link *n = chain_first(&core->allocations_by_name, text_key(name));
+    for (; n; n = n->next) {
+        struct allocation *a = container_of(n, struct allocation, by_name);
+        if (str_eq(str_of(a->row.name), name))
+            return a;
+    }
+    return NULL;
+}
+
+struct allocation *allocation_of_player(const struct core *core, int32_t fleet, struct str account)
+{
+    struct chain_link *n = chain_first(&core->allocations_by_player, text_key(account));
+    for (; n; n = n->next) {
+        struct allocation *a = container_of(n, struct allocation, by_player);
+        if (a->row.fleet == fleet && str_eq(str_of(a->row.player), account))
+            return a;
+    }
+    return NULL;
+}
+
+const struct allocation *allocation_of_ticket(const struct core *core, int64_t id)
+{
+    const struct room_ticket *ticket = room_ticket_find(core, id);
+    if (!ticket || list_empty(&ticket->allocations))
+        return NULL;
+    return container_of(list_first(&ticket->allocations), struct allocation, on_ticket);
+}
+
+int32_t allocation_players(const struct allocation *a)
+{
+    return names_count(a->row.party);
+}
+
+bool allocation_is_open(const struct allocation *a)
+{
+    return a->row.state == ALLOCATION_OPEN || a->row.state == ALLOCATION_QUEUED;
+}
+
+/* ── seats ─────────────────────────────────────────────────────────────────────────────────── */
+
+int64_t allocation_seat(const struct allocation *a, size_t i)
+{
+    struct cursor c = cursor_of((const uint8_t *)a->row.seats.at, a->row.seats.len);
+    if ((i + 1) * 8 > a->row.seats.len)
+        return 0;
+    int64_t id = 0;
+    for (size_t k = 0; k <= i; k++)
+        id = cursor_i64(&c);
+    return id;
+}
+
+void allocation_set_seats(struct core *core, struct allocation *a, const int64_t *seats, size_t n)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < n; i++)
+        put_i64(&b, seats[i]);
+    long_set(&a->row.seats, (struct str){(const char *)b.data, b.len});
+    buf_done(&b);
+    object_touch(core, &a->object);
+}
+
+/* Those that it has and nobody is in yet. */
+static void release_seats(struct core *core, struct allocation *a)
+{
+    for (size_t i = 0; i < a->row.seats.len / 8; i++) {
+        struct room_seat *seat = room_seat_find(core, allocation_seat(a, i));
+        if (seat && seat->row.ticket == a->row.id && !room_seat_is_his(seat))
+            room_seat_leave(core, seat, STR("the allocation came to nothing"));
+    }
+    a->unrouted = 0;
+    long_set(&a->row.seats, (struct str){0});
+}
+
+/* ── what is said ──────────────────────────────────────────────────────────────────────────── */
+
+static struct str queue_id(const struct allocation *a, struct arena *memory)
+{
+    char text[96];
+    if (a->queue && a->queue->room)
+        (void)snprintf(text, sizeof(text), "room-%" PRId64, a->queue->room->row.id);
+    else
+        (void)snprintf(text, sizeof(text), "fleet-%s", a->fleet->row.name);
+    return arena_str(memory, str_of(text));
+}
+
+static struct str route_of(const struct core *core, const struct allocation *a, int64_t seat,
+                           struct str account, struct arena *memory)
+{
+    char token[ROUTE_TOKEN_SIZE];
+    route_token(core, a->fleet->config, seat, account, token);
+    return arena_str(memory, str_of(token));
+}
+
+/* On fleets of agents the game server asks who it is. */
+static struct str key_of(const struct core *core, const struct allocation *a, int64_t seat,
+                         struct arena *memory)
+{
+    char key[SEAT_KEY_SIZE];
+    bool cluster = a->fleet->config && a->fleet->config->provider == PROVIDER_AGONES;
+    return cluster ? (struct str){0} : arena_str(memory, seat_key(core, seat, key));
+}
+
+static void fill_success(const struct core *core, const struct allocation *a, struct arena *memory,
+                         struct envelope_result *ret)
+{
+    size_t n = a->row.seats.len / 8;
+    struct envelope_member *party = arena_alloc(memory, (n + 1) * sizeof(*party));
+    struct str rest = a->row.party;
+    struct str name;
+    for (size_t i = 0; i < n && names_next(&rest, &name); i++) {
+        int64_t seat = allocation_seat(a, i);
+        party[i] = (struct envelope_member){
+            .player_id = arena_str(memory, name),
+            .token = route_of(core, a, seat, name, memory),
+            .key = key_of(core, a, seat, memory),
+        };
+    }
+    ret->token = n > 0 ? party[0].token : (struct str){0};
+    ret->key = n > 0 ? party[0].key : (struct str){0};
+    ret->party = n > 1 ? party + 1 : NULL;
+    ret->n_party = n > 1 ? n - 1 : 0;
+    ret->address = arena_str(memory, str_of(a->row.address));
+    ret->n_ports = a->row.ports_len / 2;
+    for (int i = 0; i < ret->n_ports; i++)
+        ret->ports[i] = (uint16_t)(a->row.ports[2 * i] | a->row.ports[2 * i + 1] << 8);
+    ret->session_id = a->row.room;
+    ret->expires_wall_ms = a->row.expires_wall_ms;
+}
+
+static void fill_result(const struct core *core, const struct allocation *a, struct arena *memory,
+                        struct envelope_result *ret)
+{
+    *ret = (struct envelope_result){.ticket_id = arena_str(memory, str_of(a->row.name))};
+    switch ((enum allocation_state)a->row.state) {
+    case ALLOCATION_DONE:
+        ret->status = ENVELOPE_SUCCESS;
+        fill_success(core, a, memory, ret);
+        break;
+    case ALLOCATION_OPEN:
+    case ALLOCATION_QUEUED:
+        ret->status = ENVELOPE_QUEUED;
+        ret->queue_id = queue_id(a, memory);
+        if (a->queue) {
+            ret->position = queue_position(a, NULL);
+            ret->eta_s = (queue_eta_ms(a) + 999) / 1000;
+        }
+        break;
+    case ALLOCATION_FAILED:
+    case ALLOCATION_CANCELLED:
+    case ALLOCATION_STATES:
+        ret->status = ENVELOPE_FAILURE;
+        ret->error = arena_str(memory, a->row.why);
+        break;
+    }
+}
+
+int view_result(struct core *core, int64_t allocation, struct envelope_result *ret)
+{
+    const struct allocation *a = allocation_find(core, allocation);
+    if (!a)
+        return ERR_NOT_FOUND;
+    arena_reset(&core->view_memory);
+    fill_result(core, a, &core->view_memory, ret);
+    return 0;
+}
+
+void allocation_answer(struct core *core, const struct allocation *a, conn_id conn)
+{
+    struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
+    fill_result(core, a, &core->out->arena, result);
+    struct effect *e = effect_add(core, EFFECT_SOUGHT, conn);
+    e->object = a->row.id;
+    e->fleet_id = a->row.fleet;
+    e->asked_us = a->asked_us;
+    e->err = result->status == ENVELOPE_FAILURE ? a->row.error : 0;
+    e->result = result;
+}
+
+void allocation_tell(struct core *core, const struct allocation *a, bool news)
+{
+    struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
+    fill_result(core, a, &core->out->arena, result);
+    struct effect *e = effect_add(core, EFFECT_RESULT, 0);
+    e->object = a->row.id;
+    e->event = a->row.state;
+    e->verb = a->row.bus;
+    e->on = news;
+    e->result = result;
+}
+
+static struct effect *allocation_note(struct core *core, const struct allocation *a, enum note kind)
+{
+    struct str player = text_keep(core, str_of(a->row.player));
+    struct str name = text_keep(core, str_of(a->row.name));
+    struct effect *note = note_add(core, kind);
+    note->object = a->row.id;
+    note->fleet_id = a->row.fleet;
+    note->region_code = a->row.region;
+    note->session = a->row.room;
+    note->ticket = a->row.ticket;
+    note->chat = player;
+    note->text = name;
+    note->asked_us = a->asked_us;
+    return note;
+}
+
+bool allocation_wait(struct allocation *a, conn_id conn)
+{
+    if (a->n_askers == ALLOCATION_ASKERS)
+        return false;
+    a->askers[a->n_askers++] = conn;
+    return true;
+}
+
+/* ── moves ─────────────────────────────────────────────────────────────────────────────────── */
+
+static const uint8_t allowed_moves[ALLOCATION_STATES] = {
+    [0] = 1 << ALLOCATION_OPEN,
+    [ALLOCATION_OPEN] = 1 << ALLOCATION_QUEUED | 1 << ALLOCATION_DONE | 1 << ALLOCATION_FAILED |
+                        1 << ALLOCATION_CANCELLED,
+    [ALLOCATION_QUEUED] = 1 << ALLOCATION_OPEN | 1 << ALLOCATION_FAILED | 1 << ALLOCATION_CANCELLED,
+};
+
+static void set_deadline(struct core *core, struct allocation *a, int64_t at_ms)
+{
+    a->row.deadline_core_ms = at_ms;
+    deadline_set(core, &a->deadline, DEADLINE_CORE, at_ms);
+}
+
+static void set_owed(struct core *core, struct allocation *a, bool owed)
+{
+    if (owed == link_in_list(&a->in_owed))
+        return;
+    a->row.owed = owed;
+    core->n_allocations_owed += owed ? 1 : -1;
+    if (owed)
+        list_append(&core->allocations_owed, &a->in_owed);
+    else
+        list_remove(&a->in_owed);
+    object_touch(core, &a->object);
+}
+
+static void finished(struct core *core, struct allocation *a)
+{
+    list_append(&core->allocations_finished, &a->in_finished);
+    core->n_allocations_finished++;
+    chain_remove(&core->allocations_by_player, text_key(str_of(a->row.player)), &a->by_player);
+}
+
+static void leave_ticket(struct core *core, struct allocation *a)
+{
+    struct room_ticket *ticket = room_ticket_find(core, a->row.ticket);
+    list_remove(&a->on_ticket);
+    if (ticket && list_empty(&ticket->allocations))
+        list_remove(&ticket->in_allocating);
+}
+
+static void move(struct core *core, struct allocation *a, enum allocation_state state)
+{
+    assert(allowed_moves[a->row.state] & 1 << state);
+    if (a->row.state == ALLOCATION_QUEUED)
+        queue_remove(core, a);
+    if (a->row.state)
+        core->allocations_in[a->row.state]--;
+    core->allocations_in[state]++;
+    a->row.state = (int8_t)state;
+    object_touch(core, &a->object);
+    if (state != ALLOCATION_OPEN)
+        leave_ticket(core, a);
+    if (state == ALLOCATION_OPEN || state == ALLOCATION_QUEUED)
+        return;
+    a->row.answered_wall_ms = core->now.wall_ms;
+    set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
+    finished(core, a);
+}
+
+/* To whoever waits here, and to the bus it came from. */
+static void answer_all(struct core *core, struct allocation *a)
+{
+    int n = a->n_askers;
+    a->n_askers = 0;
+    for (int i = 0; i < n; i++)
+        allocation_answer(core, a, a->askers[i]);
+    if (a->row.bus == BUS_HTTP)
+        return;
+    set_owed(core, a, true);
+    allocation_tell(core, a, false);
+}
+
+void allocation_done(struct core *core, struct allocation *a, const struct room *room)
+{
+    const struct fleet_config *config = room_config(room);
+    a->row.room = room->row.id;
+    (void)str_copy(a->row.address, sizeof(a->row.address), str_of(room_address(room)));
+    memcpy(a->row.ports, room->row.ports, sizeof(a->row.ports));
+    a->row.ports_len = room->row.ports_len;
+    a->row.expires_wall_ms = config->taken_at_once ? 0 : core->now.wall_ms + config->reserve_ms;
+    move(core, a, ALLOCATION_DONE);
+    struct effect *note = allocation_note(core, a, NOTE_ALLOCATION_DONE);
+    note->server_id = (int32_t)room->row.server;
+    note->region = str_of(a->how ? a->how : "");
+    note->wall_ms = a->row.queued_core_ms ? core->now.core_ms - a->row.queued_core_ms : 0;
+    answer_all(core, a);
+}
+
+static void give_up(struct core *core, struct allocation *a, enum allocation_state state, int err,
+                    struct str why)
+{
+    bool queued = a->row.state == ALLOCATION_QUEUED;
+    char text[320];
+    (void)snprintf(text, sizeof(text), "%.*s", (int)why.len, why.at);
+    a->row.error = err;
+    long_set(&a->row.why, str_of(text));
+    move(core, a, state);
+    release_seats(core, a);
+    struct effect *note = allocation_note(core, a, NOTE_ALLOCATION_FAILED);
+    note->err = err;
+    note->on = queued; /* he gave up waiting, or was made to */
+    note->wall_ms = a->row.queued_core_ms ? core->now.core_ms - a->row.queued_core_ms : 0;
+    answer_all(core, a);
+}
+
+void allocation_fail(struct core *core, struct allocation *a, int err, struct str why)
+{
+    give_up(core, a, ALLOCATION_FAILED, err, why);
+}
+
+void allocation_cancel(struct core *core, struct allocation *a, int err, struct str why)
+{
+    give_up(core, a, ALLOCATION_CANCELLED, err, why);
+}
+
+void allocation_queue(struct core *core, struct allocation *a, struct room *room)
+{
+    bool first = a->row.queued_core_ms == 0;
+    if (first)
+        a->row.queued_core_ms = core->now.core_ms;
+    a->row.room = room ? room->row.id : 0;
+    a->row.ticket = 0;
+    set_deadline(core, a, a->row.opened_core_ms + a->fleet->config->queue_ms);
+    move(core, a, ALLOCATION_QUEUED);
+    queue_add(core, queue_of(a->fleet, room), a);
+    if (!first)
+        return; /* he was told already */
+    a->told_position = queue_position(a, NULL);
+    a->told_core_ms = core->now.core_ms;
+    allocation_note(core, a, NOTE_ALLOCATION_QUEUED)->load = a->told_position;
+    answer_all(core, a);
+}
+
+void allocation_reopen(struct core *core, struct allocation *a)
+{
+    move(core, a, ALLOCATION_OPEN);
+    set_deadline(core, a, core->now.core_ms + core->config.timeouts.place_ms);
+}
+
+/* ── what others say ───────────────────────────────────────────────────────────────────────── */
+
+void allocation_published(struct core *core, const struct published *p)
+{
+    struct allocation *a = allocation_find(core, p->allocation);
+    if (a && a->row.state == p->state)
+        set_owed(core, a, false);
+}
+
+/* All or nobody: the first token that cannot be routed ends it. */
+void allocation_routed(struct core *core, const struct routed *r)
+{
+    struct room_seat *seat = room_seat_find(core, r->seat);
+    if (!seat || seat->row.state != ROOM_SEAT_ROUTING)
+        return;
+    struct allocation *a = allocation_find(core, seat->row.ticket);
+    if (!a || a->row.state != ALLOCATION_OPEN) {
+        room_seat_leave(core, seat, STR("nobody waits for it any more"));
+        return;
+    }
+    if (r->err) {
+        allocation_fail(core, a, ERR_FRIEND_UNAVAILABLE,
+                        str_of(err_sentence(ERR_FRIEND_UNAVAILABLE)));
+        return;
+    }
+    room_seat_routed(core, seat);
+    a->unrouted--;
+    if (a->unrouted == 0)
+        allocation_done(core, a, seat->room);
+}
+
+void allocations_of_player_end(struct core *core, int32_t fleet, struct str account, int err,
+                               struct str why)
+{
+    struct chain_link *n = chain_first(&core->allocations_by_player, text_key(account));
+    for (struct chain_link *next = NULL; n; n = next) {
+        struct allocation *a = container_of(n, struct allocation, by_player);
+        next = n->next;
+        bool meant =
+            (fleet == 0 || a->row.fleet == fleet) && str_eq(str_of(a->row.player), account);
+        if (meant && (a->row.state == ALLOCATION_QUEUED || err == ERR_BANNED))
+            allocation_fail(core, a, err, why);
+    }
+}
+
+int operate_dequeue(struct core *core, const struct operate *o, int64_t *ret_object)
+{
+    struct chain_link *n = chain_first(&core->allocations_by_player, text_key(o->account));
+    int err = ERR_NOT_FOUND;
+    for (struct chain_link *next = NULL; n; n = next) {
+        struct allocation *a = container_of(n, struct allocation, by_player);
+        next = n->next;
+        if (a->row.state != ALLOCATION_QUEUED || !str_eq(str_of(a->row.player), o->account))
+            continue;
+        *ret_object = a->row.id;
+        err = 0;
+        allocation_cancel(core, a, ERR_TICKET_CANCELLED, STR("an operator took him out of line"));
+    }
+    return err;
+}
+
+/* ── being, loading ────────────────────────────────────────────────────────────────────────── */
+
+static struct allocation *enter(struct core *core, const struct row_allocation *row,
+                                struct fleet *fleet)
+{
+    struct allocation *a = object_alloc(core, ROW_allocation);
+    a->row = *row;
+    row_own(ROW_allocation, &a->row);
+    a->fleet = fleet;
+    a->deadline.kind = DEADLINE_ALLOCATION;
+    chain_add(&core->allocations_by_name, text_key(str_of(row->name)), &a->by_name);
+    chain_add(&core->allocations_by_player, text_key(str_of(row->player)), &a->by_player);
+    object_enter(core, &a->object);
+    return a;
+}
+
+struct allocation *allocation_new(struct core *core, conn_id conn, const struct row_allocation *row,
+                                  struct fleet *fleet)
+{
+    struct allocation *a = enter(core, row, fleet);
+    a->asked_us = core->at_us;
+    if (conn)
+        (void)allocation_wait(a, conn);
+    move(core, a, ALLOCATION_OPEN);
+    set_deadline(core, a, core->now.core_ms + core->config.timeouts.place_ms);
+    (void)allocation_note(core, a, NOTE_ALLOCATION_OPENED);
+    return a;
+}
+
+static void forget(struct core *core, struct allocation *a)
+{
+    deadline_clear(core, &a->deadline);
+    list_remove(&a->in_finished);
+    core->n_allocations_finished--;
+    core->allocations_in[a->row.state]--;
+    chain_remove(&core->allocations_by_name, text_key(str_of(a->row.name)), &a->by_name);
+    object_delete(core, &a->object);
+}
+
+/* One whose result no bus has taken is the last to know of it. */
+void allocations_forget_oldest(struct core *core)
+{
+    while (core->n_allocations_finished > core->config.limits.tickets_kept) {
+        struct allocation *a =
+            container_of(list_first(&core->allocations_finished), struct allocation, in_finished);
+        set_owed(core, a, false);
+        forget(core, a);
+    }
+}
+
+void allocation_deadline(struct core *core, struct allocation *a)
+{
+    char text[64];
+    if (a->row.state == ALLOCATION_OPEN) {
+        allocation_fail(core, a, ERR_ALLOCATION_TIMEOUT, STR("no server came to be in time"));
+    } else if (a->row.state == ALLOCATION_QUEUED) {
+        int64_t ms = a->row.deadline_core_ms - a->row.opened_core_ms;
+        (void)snprintf(text, sizeof(text), "queue timeout after %" PRId64 " s", ms / 1000);
+        allocation_fail(core, a, ERR_QUEUE_TIMEOUT, str_of(text));
+    } else if (a->row.owed) {
+        set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
+        object_touch(core, &a->object);
+    } else {
+        forget(core, a);
+    }
+}
+
+int allocation_load_row(struct core *core, const struct row_allocation *row)
+{
+    struct fleet *fleet = fleet_find(core, row->fleet);
+    if (!fleet || row->state <= 0 || row->state >= ALLOCATION_STATES || row->bus < 0 ||
+        row->bus >= BUSES || row->seats.len % 8 != 0 || names_count(row->party) < 1 ||
+        names_count(row->friends) < 0 || allocation_named(core, str_of(row->name)))
+        return ERR_FORMAT;
+    struct allocation *a = enter(core, row, fleet);
+    a->object.stored = true;
+    core->allocations_in[row->state]++;
+    deadline_set(core, &a->deadline, DEADLINE_CORE, row->deadline_core_ms);
+    if (!allocation_is_open(a))
+        finished(core, a);
+    if (row->owed) {
+        core->n_allocations_owed++;
+        list_append(&core->allocations_owed, &a->in_owed);
+    }
+    return 0;
+}
+
+/* Called when rooms, tickets and seats are there. */
+void allocation_loaded(struct core *core, struct allocation *a)
+{
+    if (a->row.state == ALLOCATION_QUEUED) {
+        queue_add(core, queue_of(a->fleet, room_find(core, a->row.room)), a);
+        return;
+    }
+    if (a->row.state != ALLOCATION_OPEN)
+        return;
+    struct room_ticket *ticket = room_ticket_find(core, a->row.ticket);
+    if (ticket && ticket->row.state == ROOM_TICKET_OPEN)
+        allocation_on_ticket(a, ticket);
+    for (size_t i = 0; i < a->row.seats.len / 8; i++) {
+        const struct room_seat *seat = room_seat_find(core, allocation_seat(a, i));
+        a->unrouted += seat && seat->row.state == ROOM_SEAT_ROUTING;
+    }
+}
+
+void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket)
+{
+    a->row.ticket = ticket->row.id;
+    list_append(&ticket->allocations, &a->on_ticket);
+    if (!link_in_list(&ticket->in_allocating))
+        list_append(&a->fleet->allocating, &ticket->in_allocating);
+}
+
+void allocations_take_over(struct core *fresh, const struct core *old)
+{
+    size_t at = 0;
+    for (struct allocation *a = NULL; (a = object_next(old, ROW_allocation, &at));) {
+        struct allocation *same = allocation_find(fresh, a->row.id);
+        bool open = same && same->row.state == ALLOCATION_OPEN;
+        for (int i = 0; i < a->n_askers; i++) {
+            if (open)
+                (void)allocation_wait(same, a->askers[i]);
+            else
+                effect_add(fresh, EFFECT_SOUGHT, a->askers[i])->err = ERR_INTERNAL;
+        }
+    }
+}
+
+void allocations_owe_again(struct core *core)
+{
+    core->owe_again = true;
+}
+
+static void say_again(struct core *core)
+{
+    LIST_EACH(&core->allocations_owed, owed, struct allocation, in_owed)
+    {
+        allocation_tell(core, owed, false);
+    }
+    size_t at = 0;
+    for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));) {
+        if (seat->row.state == ROOM_SEAT_ROUTING)
+            route_tell(core, seat, true);
+    }
+    core->owe_again = false;
+}
+
+void allocations_settle(struct core *core)
+{
+    if (core->owe_again)
+        say_again(core);
+    queues_try_hosts(core);
+}

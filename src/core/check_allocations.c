@@ -1,0 +1,117 @@
+/* The invariants of allocations and queues. */
+#include "core/check.h"
+
+#include "core/state.h"
+#include "wire/names.h"
+
+#include <inttypes.h>
+
+static const char *check_allocation(struct core *core, struct allocation *a)
+{
+    bool queued = a->row.state == ALLOCATION_QUEUED;
+    bool open = a->row.state == ALLOCATION_OPEN;
+    if (!has_deadline(core, &a->deadline))
+        return broken(core, "I6: allocation %" PRId64 " has no deadline ahead", a->row.id);
+    if (open && !link_in_list(&a->on_ticket) && a->unrouted == 0)
+        return broken(core, "I6: allocation %" PRId64 " is open and waits for nothing", a->row.id);
+    if (queued != (a->queue != NULL))
+        return broken(core, "allocation %" PRId64 " is in the wrong line", a->row.id);
+    if (!open && a->n_askers > 0)
+        return broken(core, "allocation %" PRId64 " has its answer and somebody waits", a->row.id);
+    if (allocation_named(core, str_of(a->row.name)) != a)
+        return broken(core, "allocation %" PRId64 " is not found by its name", a->row.id);
+    if ((open || queued) && allocation_of_player(core, a->row.fleet, str_of(a->row.player)) != a)
+        return broken(core, "player %s waits twice", a->row.player);
+    if ((a->row.owed != 0) != link_in_list(&a->in_owed))
+        return broken(core, "allocation %" PRId64 " is owed and nobody knows", a->row.id);
+    return NULL;
+}
+
+static const char *check_order(struct core *core, const struct queue *q)
+{
+    int32_t players = 0;
+    for (size_t i = 0; i < q->n; i++) {
+        players += allocation_players(q->line[i]);
+        if (q->line[i]->queue != q || queue_position(q->line[i], NULL) != (int32_t)i + 1)
+            return broken(core, "allocation %" PRId64 " stands where it does not belong",
+                          q->line[i]->row.id);
+    }
+    if (players != q->players)
+        return broken(core, "%d players are counted in a line of %d", q->players, players);
+    return NULL;
+}
+
+/* Nobody waits for a place that is free: the first who fits would have it. */
+static const char *check_served(struct core *core, const struct room *room)
+{
+    const struct queue *q = room->queue;
+    if (core->read_only || room->row.state != ROOM_OPEN || host_is_away(room->host) ||
+        link_in_list(&room->to_serve))
+        return NULL;
+    for (size_t i = 0; i < q->n && room->held == 0; i++) {
+        if (seek_needs(core, q->line[i], room) <= room_empty_seats(room))
+            return broken(core, "Q1: allocation %" PRId64 " waits for a place that is free",
+                          q->line[i]->row.id);
+    }
+    return NULL;
+}
+
+static const char *check_queue_of(struct core *core, struct room *room)
+{
+    if (room->held < 0 || room->held > room_empty_seats(room))
+        return broken(core, "Q2: room %" PRId64 " holds %d seats of %d", room->row.id, room->held,
+                      room_empty_seats(room));
+    if (room->held > 0 && (!room->queue || room->queue->n == 0))
+        return broken(core, "Q2: room %" PRId64 " holds seats for nobody", room->row.id);
+    if (!room->queue || room->queue->n == 0)
+        return NULL;
+    const char *why = check_order(core, room->queue);
+    if (!why && room_is_over(room) && !link_in_list(&room->to_serve))
+        return broken(core, "I6: somebody waits for room %" PRId64 ", which is over", room->row.id);
+    return why ? why : check_served(core, room);
+}
+
+static const char *check_fleet_queue(struct core *core, struct fleet *fleet)
+{
+    return fleet->queue ? check_order(core, fleet->queue) : NULL;
+}
+
+static const char *check_sums(struct core *core)
+{
+    int32_t in[ALLOCATION_STATES] = {0};
+    int32_t owed = 0;
+    int32_t finished = 0;
+    size_t at = 0;
+    for (const struct allocation *a = NULL; (a = object_next(core, ROW_allocation, &at));) {
+        in[a->row.state]++;
+        owed += a->row.owed;
+        finished += !allocation_is_open(a);
+    }
+    for (int i = 0; i < ALLOCATION_STATES; i++) {
+        if (in[i] != core->allocations_in[i])
+            return broken(core, "%d allocations are counted in state %d where %d are",
+                          core->allocations_in[i], i, in[i]);
+    }
+    if (owed != core->n_allocations_owed || finished != core->n_allocations_finished)
+        return broken(core, "allocations owed or finished are miscounted");
+    return NULL;
+}
+
+/* A token is on one endpoint: no two players of a fleet who are there have the same. */
+static const char *check_token(struct core *core, struct room_seat *seat)
+{
+    const struct fleet *fleet = fleet_find(core, seat->row.fleet);
+    if (fleet && route_taken(core, fleet, str_of(seat->row.account)) && room_seat_is_his(seat) &&
+        seat->room->fleet->config->provider == PROVIDER_AGONES)
+        return broken(core, "player %s has another's routing token", seat->row.account);
+    return NULL;
+}
+
+const char *check_allocations(struct core *core)
+{
+    CHECK_ALL(object_next(core, ROW_allocation, &at), allocation, check_allocation);
+    CHECK_ALL(object_next(core, ROW_room, &at), room, check_queue_of);
+    CHECK_ALL(object_next(core, ROW_fleet, &at), fleet, check_fleet_queue);
+    CHECK_ALL(object_next(core, ROW_room_seat, &at), room_seat, check_token);
+    return check_sums(core);
+}

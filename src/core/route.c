@@ -1,0 +1,139 @@
+#include "core/route.h"
+
+#include "core/state.h"
+
+#include <sodium.h>
+#include <string.h>
+
+static void derive(const struct core *core, int64_t seat, uint8_t ret[TOKEN_RAW])
+{
+    uint8_t input[16] = "route";
+    for (size_t i = 0; i < 8; i++)
+        input[8 + i] = (uint8_t)((uint64_t)seat >> (8 * i));
+    (void)crypto_generichash(ret, TOKEN_RAW, input, sizeof(input), core->secret,
+                             sizeof(core->secret));
+}
+
+void route_token(const struct core *core, const struct fleet_config *config, int64_t seat,
+                 struct str account, char dst[ROUTE_TOKEN_SIZE])
+{
+    uint8_t raw[TOKEN_RAW];
+    if (config && config->token == TOKEN_PLAYER_ID)
+        envelope_player_token(account, raw);
+    else
+        derive(core, seat, raw);
+    envelope_token(raw, dst);
+}
+
+static void token_of_seat(const struct core *core, const struct room_seat *seat,
+                          char dst[ROUTE_TOKEN_SIZE])
+{
+    route_token(core, room_config(seat->room), seat->row.id, str_of(seat->row.account), dst);
+}
+
+/* ── tokens that two could have ────────────────────────────────────────────────────────────── */
+
+static uint64_t key_of(int32_t fleet, struct str account)
+{
+    uint8_t raw[TOKEN_RAW];
+    envelope_player_token(account, raw);
+    return str_hash((uint64_t)fleet, (struct str){(const char *)raw, sizeof(raw)});
+}
+
+static bool is_same(struct str a, struct str b)
+{
+    uint8_t x[TOKEN_RAW];
+    uint8_t y[TOKEN_RAW];
+    envelope_player_token(a, x);
+    envelope_player_token(b, y);
+    return memcmp(x, y, TOKEN_RAW) == 0;
+}
+
+struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
+                              struct str account)
+{
+    if (!fleet->config || fleet->config->token != TOKEN_PLAYER_ID)
+        return NULL;
+    struct chain_link *n =
+        chain_first(&core->seats_by_token, key_of((int32_t)fleet->row.id, account));
+    for (; n; n = n->next) {
+        struct room_seat *seat = container_of(n, struct room_seat, by_token);
+        struct str other = str_of(seat->row.account);
+        if (seat->row.fleet == (int32_t)fleet->row.id && is_same(other, account) &&
+            !str_eq(other, account))
+            return seat;
+    }
+    return NULL;
+}
+
+/* All seats are in it, for a fleet may be configured otherwise while they are taken. */
+void route_added(struct core *core, struct room_seat *seat)
+{
+    chain_add(&core->seats_by_token, key_of(seat->row.fleet, str_of(seat->row.account)),
+              &seat->by_token);
+    core->routes++;
+}
+
+void route_removed(struct core *core, struct room_seat *seat)
+{
+    chain_remove(&core->seats_by_token, key_of(seat->row.fleet, str_of(seat->row.account)),
+                 &seat->by_token);
+    core->routes++;
+}
+
+/* ── clusters ──────────────────────────────────────────────────────────────────────────────── */
+
+void route_tell(struct core *core, const struct room_seat *seat, bool on)
+{
+    char token[ROUTE_TOKEN_SIZE];
+    token_of_seat(core, seat, token);
+    struct str text = text_keep(core, str_of(token));
+    struct effect *e = effect_add(core, EFFECT_ROUTE, 0);
+    e->host = seat->room->row.host;
+    e->object = seat->room->row.server;
+    e->session = seat->room->row.id;
+    e->ticket = seat->row.id;
+    e->token = text;
+    e->on = on;
+}
+
+void route_spawn(struct core *core, const struct room *room, struct spawn *s)
+{
+    struct buf tokens = {0};
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        char token[ROUTE_TOKEN_SIZE];
+        token_of_seat(core, seat, token);
+        if (tokens.len > 0)
+            buf_append(&tokens, ",", 1);
+        buf_append(&tokens, token, strlen(token));
+    }
+    s->tokens = text_keep(core, (struct str){(const char *)tokens.data, tokens.len});
+    buf_done(&tokens);
+    const struct allocation *a = allocation_of_ticket(core, room->row.ticket);
+    s->ticket = text_keep(core, a ? str_of(a->row.name) : (struct str){0});
+}
+
+bool view_route(const struct core *core, int64_t id, struct view_route *ret)
+{
+    const struct room_seat *seat = room_seat_find(core, id);
+    const struct room *room = seat ? seat->room : NULL;
+    if (!seat || !room_seat_is_his(seat) || room_is_over(room) || room->row.ports_len < 2)
+        return false;
+    *ret = (struct view_route){
+        .seat = id,
+        .room = room->row.id,
+        .fleet_id = seat->row.fleet,
+        .fleet = view_fleet_name(core, seat->row.fleet),
+        .player = seat->row.account,
+        .address = room_address(room),
+        .port = (uint16_t)(room->row.ports[0] | room->row.ports[1] << 8),
+    };
+    token_of_seat(core, seat, ret->token);
+    return true;
+}
+
+uint64_t view_routes_generation(const struct core *core)
+{
+    return core->routes;
+}

@@ -1,0 +1,31 @@
+/* Routes: what a proxy in front of game servers knows players by. A token stands for one seat and
+ * is never on two endpoints, for a proxy sends a packet to every endpoint that has its token.
+ * Visible inside src/core only. */
+#pragma once
+
+#include "core/core.h"
+#include "core/effect.h"
+#include "core/view.h"
+
+struct fleet;
+struct fleet_config;
+struct room;
+struct room_seat;
+
+/* The token of a player's seat, as text; config NULL: the fleet is not configured any more. */
+void route_token(const struct core *core, const struct fleet_config *config, int64_t seat,
+                 struct str account, char dst[ROUTE_TOKEN_SIZE]);
+
+/* Another player in that fleet who has the token that this one would get, or NULL. */
+struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
+                              struct str account);
+
+/* A seat came to be, or goes. */
+void route_added(struct core *core, struct room_seat *seat);
+void route_removed(struct core *core, struct room_seat *seat);
+
+/* A cluster's proxy is told. */
+void route_tell(struct core *core, const struct room_seat *seat, bool on);
+
+/* For whom a room is started: so that its proxy lets them in from the beginning. */
+void route_spawn(struct core *core, const struct room *room, struct spawn *s);

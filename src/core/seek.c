@@ -1,0 +1,642 @@
+/* Seeking a place: first where he is, then where his friends are, then anywhere. A party gets seats
+ * in one room or none at all; who stands in line comes before who asks now; and a seat that a
+ * player has is only given up in the step that gives him another. */
+#include "core/seek.h"
+
+#include "core/state.h"
+#include "wire/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SENTENCE_MAX = 320, PARTY_MAX = PLACE_PLAYERS_MAX };
+
+/* ── who comes, and where he may go ────────────────────────────────────────────────────────── */
+
+static struct room_seat *seat_of(const struct core *core, const struct allocation *a,
+                                 struct str account)
+{
+    return room_seat_of(core, a->row.fleet, account);
+}
+
+int32_t seek_needs(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    int32_t needed = 0;
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        needed += !seat || seat->room != room;
+    }
+    return needed;
+}
+
+/* The version that players get who name none: the first of the configuration that is on, else the
+ * newest that was deployed. */
+static struct str version_of(const struct fleet *fleet)
+{
+    struct str found = {0};
+    for (size_t i = 0; fleet->config && i < fleet->config->n_versions; i++) {
+        struct str name = str_of(fleet->config->versions[i].name);
+        if (version_judge(fleet, name) == 0)
+            return name;
+    }
+    LIST_EACH(&fleet->versions, version, struct version, in_fleet)
+    {
+        if (version_judge(fleet, str_of(version->row.name)) == 0)
+            found = str_of(version->row.name);
+    }
+    return found;
+}
+
+bool seek_takes_any(const struct room *room)
+{
+    return str_eq(str_of(room->version->row.name), version_of(room->fleet));
+}
+
+static bool is_there(const struct room *room)
+{
+    return room->row.state == ROOM_OPEN && !host_is_away(room->host);
+}
+
+static bool is_wanted(const struct queue *q)
+{
+    return q && q->n > 0;
+}
+
+/* ── taking seats ──────────────────────────────────────────────────────────────────────────── */
+
+static struct place_player player_of(const struct allocation *a, struct str name)
+{
+    bool himself = str_eq(name, str_of(a->row.player));
+    return (struct place_player){
+        .account = name,
+        .address = himself ? str_of(a->row.from) : (struct str){0},
+        .info = himself ? a->row.info : (struct str){0},
+    };
+}
+
+/* The party he is in, which stays one when it moves; else the one that comes to be. */
+static int64_t party_of(const struct core *core, const struct allocation *a)
+{
+    const struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
+    if (a->row.move_party && seat && seat->row.multi)
+        return seat->row.multi;
+    return allocation_players(a) > 1 ? a->row.id : 0;
+}
+
+static struct room_seat *take_seat(struct core *core, const struct allocation *a, struct room *room,
+                                   struct str name, int64_t party)
+{
+    struct place_player player = player_of(a, name);
+    struct room_seat *seat = seat_of(core, a, name);
+    bool here = seat && seat->room == room;
+    if (here && seat->row.state == ROOM_SEAT_RESERVED)
+        room_seat_again(core, seat, a->row.id, &player);
+    if (here)
+        return seat;
+    /* A cluster's proxy still sends him there; it is given up when he can come here. */
+    bool later = room->fleet->config && room->fleet->config->provider == PROVIDER_AGONES;
+    if (seat && !later && room->row.state == ROOM_OPEN)
+        room_seat_kick(core, seat, STR("moved to another room"));
+    return room_seat_new(core, room, a->row.id, &player, party);
+}
+
+static void take_seats(struct core *core, struct allocation *a, struct room *room)
+{
+    int64_t seats[PARTY_MAX];
+    int64_t party = party_of(core, a);
+    size_t n = 0;
+    struct str rest = a->row.party;
+    a->unrouted = 0;
+    for (struct str name; n < PARTY_MAX && names_next(&rest, &name);) {
+        const struct room_seat *seat = take_seat(core, a, room, name, party);
+        a->unrouted += seat->row.state == ROOM_SEAT_ROUTING;
+        seats[n++] = seat->row.id;
+    }
+    a->row.room = room->row.id;
+    allocation_set_seats(core, a, seats, n);
+}
+
+/* False when somebody may not come: it has failed then. */
+static bool may_come(struct core *core, struct allocation *a)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        struct place_player player = player_of(a, name);
+        struct placed unused;
+        const struct ban *ban = ban_check(core, name, player.address);
+        if (ban) {
+            allocation_fail(core, a, ERR_BANNED, ban_refuse(core, ban, name, &unused));
+            return false;
+        }
+        if (route_taken(core, a->fleet, name)) {
+            note_add(core, NOTE_TOKEN_COLLISION)->fleet_id = a->row.fleet;
+            allocation_fail(core, a, ERR_TOKEN_TAKEN, str_of(err_sentence(ERR_TOKEN_TAKEN)));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void enter(struct core *core, struct allocation *a, struct room *room, const char *how)
+{
+    a->how = how;
+    take_seats(core, a, room);
+    if (a->unrouted == 0)
+        allocation_done(core, a, room);
+}
+
+void allocation_enter(struct core *core, struct allocation *a, struct room *room, const char *how)
+{
+    allocation_reopen(core, a);
+    if (may_come(core, a))
+        enter(core, a, room, how);
+}
+
+/* ── where he is ───────────────────────────────────────────────────────────────────────────── */
+
+static bool asks_for_others(const struct allocation *a)
+{
+    return a->row.friends.len > 0 || a->row.move_party || allocation_players(a) > 1;
+}
+
+static bool stays(struct core *core, struct allocation *a)
+{
+    struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
+    if (!seat || asks_for_others(a) || room_is_over(seat->room))
+        return false;
+    if (!a->row.rejoin && seat->row.state != ROOM_SEAT_RESERVED)
+        return false;
+    enter(core, a, seat->room, "rejoin");
+    return true;
+}
+
+/* ── where his friends are ─────────────────────────────────────────────────────────────────── */
+
+struct friendly {
+    struct room *room;
+    int32_t friends;
+};
+
+struct friends {
+    struct friendly rooms[SEEK_FRIENDS_MAX];
+    size_t n;
+    bool unavailable; /* some are somewhere that cannot be entered now */
+};
+
+static void count_friend(struct friends *f, struct room *room)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->rooms[i].room == room) {
+            f->rooms[i].friends++;
+            return;
+        }
+    }
+    if (f->n < SEEK_FRIENDS_MAX)
+        f->rooms[f->n++] = (struct friendly){room, 1};
+}
+
+static void find_friends(const struct core *core, const struct allocation *a, struct friends *f)
+{
+    struct str rest = a->row.friends;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        if (!seat)
+            continue;
+        if (is_there(seat->room))
+            count_friend(f, seat->room);
+        else
+            f->unavailable = true;
+    }
+}
+
+static bool is_better(const struct friendly *x, const struct friendly *y)
+{
+    int32_t free_x = room_free_seats(x->room);
+    int32_t free_y = room_free_seats(y->room);
+    if (x->friends != y->friends)
+        return x->friends > y->friends;
+    return free_x != free_y ? free_x > free_y : x->room->row.id < y->room->row.id;
+}
+
+/* The best of them, and the best that has a place now; either may be NULL. */
+static struct room *choose_friends(const struct core *core, const struct allocation *a,
+                                   const struct friends *f, struct room **ret_free)
+{
+    const struct friendly *best = NULL;
+    const struct friendly *free = NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct friendly *x = &f->rooms[i];
+        int32_t needs = seek_needs(core, a, x->room);
+        bool fits = needs == 0 || (needs <= room_free_seats(x->room) && !is_wanted(x->room->queue));
+        if (needs > x->room->row.max_players)
+            continue; /* never */
+        if (!best || is_better(x, best))
+            best = x;
+        if (fits && (!free || is_better(x, free)))
+            free = x;
+    }
+    *ret_free = free ? free->room : NULL;
+    return best ? best->room : NULL;
+}
+
+static int32_t queued(const struct core *core)
+{
+    return core->allocations_in[ALLOCATION_QUEUED];
+}
+
+static void stand_in_line(struct core *core, struct allocation *a, struct room *room)
+{
+    if (queued(core) >= core->config.limits.queued)
+        allocation_fail(core, a, ERR_TOO_MANY, STR("too many players wait in line"));
+    else
+        allocation_queue(core, a, room);
+}
+
+/* True when that settles it. */
+static bool join_friends(struct core *core, struct allocation *a)
+{
+    struct friends f = {0};
+    struct room *free = NULL;
+    if (a->row.friends.len == 0)
+        return false;
+    find_friends(core, a, &f);
+    struct room *best = choose_friends(core, a, &f, &free);
+    if (free) {
+        enter(core, a, free, "friend");
+        return true;
+    }
+    if (best) {
+        stand_in_line(core, a, best);
+        return true;
+    }
+    note_add(core, NOTE_ALLOCATION_UNKNOWN_FRIENDS)->fleet_id = a->row.fleet;
+    if (a->row.any_room)
+        return false;
+    int err = f.unavailable || f.n > 0 ? ERR_FRIEND_UNAVAILABLE : ERR_FRIENDS_NOT_FOUND;
+    allocation_fail(core, a, err, str_of(err_sentence(err)));
+    return true;
+}
+
+/* ── anywhere ──────────────────────────────────────────────────────────────────────────────── */
+
+static bool suits(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    return is_there(room) && !is_wanted(room->queue) &&
+           seek_needs(core, a, room) <= room_free_seats(room);
+}
+
+/* The fullest that fits, or the emptiest when the fleet spreads its players. Whoever asks to be
+ * placed anew does not get the room he is in. */
+static struct room *find_on_shelf(const struct core *core, const struct allocation *a,
+                                  const struct shelf *shelf)
+{
+    int32_t least = allocation_players(a);
+    const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
+    size_t first = shelf_first(shelf, least);
+    for (size_t k = first; k < shelf->n; k++) {
+        size_t i = a->fleet->config->spread ? shelf->n - 1 - (k - first) : k;
+        struct room *room = shelf->rooms[i];
+        if (!(his && his->room == room) && suits(core, a, room))
+            return room;
+    }
+    return NULL;
+}
+
+static struct room *find_any(const struct core *core, const struct allocation *a)
+{
+    const struct version *version = version_row_of(a->fleet, version_of(a->fleet));
+    int8_t regions[REGION_CODES];
+    int n = version ? regions_by_distance(core, 0, a->row.region, regions) : 0;
+    for (int i = 0; i < n; i++) {
+        struct room *room = find_on_shelf(core, a, &version->shelves[regions[i]]);
+        if (room)
+            return room;
+    }
+    return NULL;
+}
+
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet)
+{
+    (void)core;
+    const struct version *version = version_row_of(fleet, version_of(fleet));
+    struct room *best = NULL;
+    for (int code = 0; version && code < REGION_CODES; code++) {
+        const struct shelf *shelf = &version->shelves[code];
+        struct room *last = shelf->n > 0 ? shelf->rooms[shelf->n - 1] : NULL;
+        if (last && is_there(last) && (!best || room_free_seats(last) > room_free_seats(best)))
+            best = last;
+    }
+    return best;
+}
+
+/* ── a new room ────────────────────────────────────────────────────────────────────────────── */
+
+bool seek_may_start(const struct core *core, const struct fleet *fleet, int32_t players)
+{
+    (void)core;
+    bool cluster = fleet->config->provider == PROVIDER_AGONES;
+    int32_t seats = 0;
+    LIST_EACH(&fleet->allocating, ticket, struct room_ticket, in_allocating)
+    {
+        seats += fleet->config->max_players;
+    }
+    return cluster ? seats == 0 : seats < players;
+}
+
+/* A room that is being started for others and has places left. */
+static bool join_starting(struct core *core, struct allocation *a)
+{
+    LIST_EACH(&a->fleet->allocating, ticket, struct room_ticket, in_allocating)
+    {
+        struct room *room = room_find(core, ticket->row.room);
+        if (!room || room->row.state != ROOM_STARTING ||
+            room_empty_seats(room) < allocation_players(a))
+            continue;
+        a->how = "spawn";
+        take_seats(core, a, room);
+        allocation_on_ticket(a, ticket);
+        return true;
+    }
+    return false;
+}
+
+static bool too_many_rooms(const struct core *core)
+{
+    int32_t rooms =
+        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
+    return rooms >= core->config.limits.rooms ||
+           core->room_tickets_open >= core->config.limits.tickets_open;
+}
+
+static void start_on(struct core *core, struct allocation *a, struct host *host)
+{
+    struct place_player players[PARTY_MAX];
+    struct place p = {.verb = PLACE_JOIN, .players = players};
+    struct str rest = a->row.party;
+    for (struct str name; p.n_players < PARTY_MAX && names_next(&rest, &name);)
+        players[p.n_players++] = player_of(a, name);
+    struct version *version = version_use(core, a->fleet, version_of(a->fleet));
+    struct room_ticket *ticket = room_ticket_new(core, 0, &p, version, a->row.region);
+    struct room *room = room_ticket_spawn(core, ticket, version, host, STR("{}"));
+    a->how = "spawn";
+    allocation_on_ticket(a, ticket);
+    take_seats(core, a, room);
+    room_tell(core, room);
+}
+
+static struct host *host_for(const struct core *core, const struct allocation *a)
+{
+    struct no_host none;
+    bool elsewhere = a->fleet->config->other_regions;
+    if (too_many_rooms(core) || allocation_players(a) > a->fleet->config->max_players)
+        return NULL;
+    return choose_host(core, a->fleet, a->row.region, elsewhere, NULL, 0, &none);
+}
+
+bool seek_start(struct core *core, struct allocation *a)
+{
+    struct host *host = host_for(core, a);
+    if (!host)
+        return false;
+    allocation_reopen(core, a);
+    if (may_come(core, a))
+        start_on(core, a, host);
+    return true;
+}
+
+static void no_capacity(struct core *core, struct allocation *a)
+{
+    char text[SENTENCE_MAX];
+    const struct fleet_config *config = a->fleet->config;
+    bool never = allocation_players(a) > config->max_players;
+    if (config->queue_when_full && !never) {
+        stand_in_line(core, a, NULL);
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "no capacity in fleet '%s'", a->fleet->row.name);
+    allocation_fail(core, a, ERR_NO_CAPACITY, str_of(text));
+}
+
+/* Who stands in line for any place of the fleet comes first. */
+static void go_anywhere(struct core *core, struct allocation *a)
+{
+    struct host *host = NULL;
+    bool others = is_wanted(a->fleet->queue);
+    struct room *room = others ? NULL : find_any(core, a);
+    bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
+    if (room)
+        enter(core, a, room, "room");
+    else if (!others && !cluster && join_starting(core, a))
+        return;
+    else if (!others && (host = host_for(core, a)))
+        start_on(core, a, host);
+    else
+        no_capacity(core, a);
+}
+
+void allocations_ticket_over(struct core *core, struct room_ticket *ticket)
+{
+    bool done = ticket->row.state == ROOM_TICKET_DONE;
+    const struct room *room = room_find(core, ticket->row.room);
+    list_remove(&ticket->in_allocating);
+    while (!list_empty(&ticket->allocations)) {
+        struct allocation *a =
+            container_of(list_first(&ticket->allocations), struct allocation, on_ticket);
+        list_remove(&a->on_ticket);
+        bool cluster = a->fleet->config && a->fleet->config->provider == PROVIDER_AGONES;
+        if (done && room)
+            allocation_done(core, a, room);
+        else if (cluster && a->fleet->config->queue_when_full)
+            allocation_queue(core, a, NULL); /* none of its servers was free */
+        else
+            allocation_fail(core, a, ticket->row.error ? ticket->row.error : ERR_SPAWN_FAILED,
+                            ticket->row.why);
+    }
+}
+
+void seek_place(struct core *core, struct allocation *a)
+{
+    if (!a->fleet->config || version_of(a->fleet).len == 0) {
+        allocation_fail(core, a, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
+        return;
+    }
+    if (!may_come(core, a) || stays(core, a) || join_friends(core, a))
+        return;
+    go_anywhere(core, a);
+}
+
+/* ── requests ──────────────────────────────────────────────────────────────────────────────── */
+
+static void refuse(struct core *core, conn_id conn, const struct seek *s, int err,
+                   const char *sentence)
+{
+    struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
+    struct str text = text_keep(core, str_of(sentence ? sentence : err_sentence(err)));
+    *result = (struct envelope_result){
+        .ticket_id = text_keep(core, s->name), .status = ENVELOPE_FAILURE, .error = text};
+    note_refused(core, conn, err)->text = text;
+    struct effect *e = effect_add(core, s->bus == BUS_HTTP ? EFFECT_SOUGHT : EFFECT_RESULT, conn);
+    e->err = err;
+    e->verb = (int8_t)s->bus;
+    e->text = text;
+    e->result = result;
+}
+
+static bool is_id(struct str id)
+{
+    return id.len > 0 && id.len <= 64;
+}
+
+static int judge(const struct seek *s)
+{
+    if (s->name.len == 0 || s->name.len > SEEK_NAME_MAX || s->info.len > 4096 ||
+        s->n_friends > SEEK_FRIENDS_MAX || s->n_party >= PARTY_MAX || s->priority < 0 ||
+        s->priority > SEEK_PRIORITY_MAX)
+        return ERR_BAD_ARGUMENT;
+    if (!is_id(s->player))
+        return ERR_PLAYER_REQUIRED;
+    for (size_t i = 0; i < s->n_friends; i++) {
+        if (!is_id(s->friends[i]))
+            return ERR_BAD_ARGUMENT;
+    }
+    for (size_t i = 0; i < s->n_party; i++) {
+        if (!is_id(s->party[i]))
+            return ERR_BAD_ARGUMENT;
+    }
+    return 0;
+}
+
+static struct fleet *judge_fleet(struct core *core, const struct seek *s, int *ret_err,
+                                 char why[SENTENCE_MAX])
+{
+    char name[sizeof(((struct fleet_config *)0)->name)];
+    struct fleet *fleet =
+        str_copy(name, sizeof(name), s->where.fleet) ? fleet_find_named(core, name) : NULL;
+    if (!fleet || !fleet->config) {
+        (void)snprintf(why, SENTENCE_MAX, "fleet '%.*s' not found", (int)s->where.fleet.len,
+                       s->where.fleet.at);
+        *ret_err = ERR_NO_SUCH_FLEET;
+        return NULL;
+    }
+    *ret_err = fleet->config->provider == PROVIDER_CHAT ? ERR_WRONG_PROVIDER : 0;
+    return fleet;
+}
+
+/* Each once, oneself excluded. */
+static void keep_names(struct buf *list, const struct str *names, size_t n, struct str himself)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct str so_far = {(const char *)list->data, list->len};
+        if (!str_eq(names[i], himself) && !names_have(so_far, names[i]))
+            names_add(list, names[i]);
+    }
+}
+
+/* Those who came with him and are still there. */
+static void add_party(const struct core *core, struct buf *party, const struct fleet *fleet,
+                      struct str player)
+{
+    const struct room_seat *his = room_seat_of(core, (int32_t)fleet->row.id, player);
+    if (!his || !his->row.multi)
+        return;
+    LIST_EACH(&his->room->seats, seat, struct room_seat, in_room)
+    {
+        struct str name = str_of(seat->row.account);
+        struct str so_far = {(const char *)party->data, party->len};
+        if (seat->row.multi == his->row.multi && !names_have(so_far, name))
+            names_add(party, name);
+    }
+}
+
+static struct allocation *open(struct core *core, conn_id conn, const struct seek *s,
+                               struct fleet *fleet, int8_t region)
+{
+    struct buf friends = {0};
+    struct buf party = {0};
+    keep_names(&friends, s->friends, s->n_friends, s->player);
+    names_add(&party, s->player);
+    keep_names(&party, s->party, s->n_party, s->player);
+    if (s->move_party)
+        add_party(core, &party, fleet, s->player);
+    struct row_allocation row = {
+        .id = object_new_id(core, ROW_ticket),
+        .fleet = (int32_t)fleet->row.id,
+        .bus = (int8_t)s->bus,
+        .priority = s->priority,
+        .region = region,
+        .any_room = s->any_room,
+        .rejoin = s->rejoin,
+        .move_party = s->move_party,
+        .opened_core_ms = core->now.core_ms,
+        .arguments_len = OPERATE_DIGEST,
+        .friends = {(const char *)friends.data, friends.len},
+        .party = {(const char *)party.data, party.len},
+        .info = s->info,
+    };
+    memcpy(row.arguments, s->arguments, OPERATE_DIGEST);
+    (void)str_copy(row.name, sizeof(row.name), s->name);
+    (void)str_copy(row.player, sizeof(row.player), s->player);
+    (void)str_copy(row.from, sizeof(row.from), s->from);
+    struct allocation *a = allocation_new(core, conn, &row, fleet);
+    buf_done(&friends);
+    buf_done(&party);
+    return a;
+}
+
+/* True when the request was asked before: it has its answer, or will have it. */
+static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
+{
+    struct allocation *a = allocation_named(core, s->name);
+    if (!a)
+        return false;
+    if (memcmp(a->row.arguments, s->arguments, OPERATE_DIGEST) != 0)
+        refuse(core, conn, s, ERR_NAME_CONFLICT, NULL);
+    else if (s->bus != BUS_HTTP && a->row.state != ALLOCATION_OPEN)
+        allocation_tell(core, a, false);
+    else if (s->bus == BUS_HTTP && a->row.state != ALLOCATION_OPEN)
+        allocation_answer(core, a, conn);
+    else if (s->bus == BUS_HTTP && !allocation_wait(a, conn))
+        refuse(core, conn, s, ERR_BUSY, NULL);
+    return true;
+}
+
+bool seek_is_settled(const struct core *core, const struct seek *s)
+{
+    const struct allocation *a = allocation_named(core, s->name);
+    return a && a->row.state != ALLOCATION_OPEN;
+}
+
+void seek(struct core *core, conn_id conn, const struct seek *s)
+{
+    char why[SENTENCE_MAX] = "";
+    int err = judge(s);
+    if (!err && answer_again(core, conn, s))
+        return;
+    struct fleet *fleet = err ? NULL : judge_fleet(core, s, &err, why);
+    int8_t region = err ? 0 : region_choose(core, fleet->config->regions, &s->where);
+    if (!err && region < 0)
+        err = ERR_REGION_NOT_SUPPORTED;
+    if (!err && core->allocations_in[ALLOCATION_OPEN] >= core->config.limits.tickets_open)
+        err = ERR_TOO_MANY;
+    if (err) {
+        refuse(core, conn, s, err, why[0] ? why : NULL);
+        return;
+    }
+    struct allocation *before = allocation_of_player(core, (int32_t)fleet->row.id, s->player);
+    if (before)
+        allocation_cancel(core, before, ERR_SUPERSEDED, str_of(err_sentence(ERR_SUPERSEDED)));
+    seek_place(core, open(core, conn, s, fleet, region));
+}
+
+void unseek(struct core *core, conn_id conn, struct str name)
+{
+    struct allocation *a = allocation_named(core, name);
+    if (a && allocation_is_open(a)) {
+        allocation_cancel(core, a, ERR_TICKET_CANCELLED, STR("the request was cancelled"));
+        allocation_answer(core, a, conn);
+        return;
+    }
+    struct seek s = {.name = name};
+    refuse(core, conn, &s, a ? ERR_ALREADY_OVER : ERR_NOT_FOUND, NULL);
+}

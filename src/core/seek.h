@@ -1,0 +1,39 @@
+/* Seeking: what place a player gets. Visible inside src/core only. */
+#pragma once
+
+#include "core/core.h"
+
+struct allocation;
+struct fleet;
+struct room;
+struct room_ticket;
+
+/* EVENT_SEEK and EVENT_UNSEEK. */
+void seek(struct core *core, conn_id conn, const struct seek *s);
+void unseek(struct core *core, conn_id conn, struct str name);
+
+/* True when it only asks again for what is settled, so that nothing has to be stored. */
+bool seek_is_settled(const struct core *core, const struct seek *s);
+
+/* An OPEN one gets a place, or stands in line, or fails. */
+void seek_place(struct core *core, struct allocation *a);
+
+/* A QUEUED one gets seats in that room, which has enough of them. */
+void allocation_enter(struct core *core, struct allocation *a, struct room *room, const char *how);
+
+/* How many seats of that room it would take: who sits there already needs none. */
+int32_t seek_needs(const struct core *core, const struct allocation *a, const struct room *room);
+
+/* True when whoever takes any place of the fleet takes one in that room. */
+bool seek_takes_any(const struct room *room);
+
+/* The open room of the fleet with the most seats that nobody has, or NULL. */
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet);
+
+/* A QUEUED one: a room is started for it; false when there is no host. And whether another one is
+ * worth starting while so many wait. */
+bool seek_start(struct core *core, struct allocation *a);
+bool seek_may_start(const struct core *core, const struct fleet *fleet, int32_t players);
+
+/* The ticket of a room is final: those that waited for it are done, or look further. */
+void allocations_ticket_over(struct core *core, struct room_ticket *ticket);

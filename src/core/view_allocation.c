@@ -1,0 +1,126 @@
+/* What core shows of allocations, queues and parties. */
+#include "core/state.h"
+#include "wire/names.h"
+
+static const char *const state_names[ALLOCATION_STATES] = {
+    [ALLOCATION_OPEN] = "open",           [ALLOCATION_QUEUED] = "queued",
+    [ALLOCATION_DONE] = "done",           [ALLOCATION_FAILED] = "failed",
+    [ALLOCATION_CANCELLED] = "cancelled",
+};
+
+static const char *const bus_names[BUSES] = {
+    [BUS_HTTP] = "http", [BUS_NATS] = "nats", [BUS_PUBSUB] = "pubsub"};
+
+/* Where a time of core's clock stands on the other; 0 stays 0. */
+static int64_t wall_of(struct instant then, int64_t core_ms)
+{
+    return core_ms ? then.wall_ms + core_ms - then.core_ms : 0;
+}
+
+void view_row_allocation(const struct core *core, const struct row_allocation *row,
+                         struct instant then, struct view_allocation *ret)
+{
+    bool known = row->state > 0 && row->state < ALLOCATION_STATES;
+    *ret = (struct view_allocation){
+        .id = row->id,
+        .name = row->name,
+        .fleet_id = row->fleet,
+        .fleet = view_fleet_name(core, row->fleet),
+        .player = row->player,
+        .bus = row->bus >= 0 && row->bus < BUSES ? bus_names[row->bus] : "?",
+        .state = known ? state_names[row->state] : "?",
+        .open = row->state == ALLOCATION_OPEN || row->state == ALLOCATION_QUEUED,
+        .owed = row->owed,
+        .err = row->error,
+        .why = row->why,
+        .priority = row->priority,
+        .region = row->region,
+        .region_name = region_name(core, row->region),
+        .room = row->room,
+        .players = names_count(row->party),
+        .opened_wall_ms = wall_of(then, row->opened_core_ms),
+        .queued_wall_ms = wall_of(then, row->queued_core_ms),
+        .answered_wall_ms = row->answered_wall_ms,
+        .deadline_wall_ms = wall_of(then, row->deadline_core_ms),
+    };
+}
+
+bool view_allocation(const struct core *core, int64_t id, struct view_allocation *ret)
+{
+    const struct allocation *a = allocation_find(core, id);
+    if (!a)
+        return false;
+    view_row_allocation(core, &a->row, core->now, ret);
+    const struct room_seat *seat = room_seat_find(core, allocation_seat(a, 0));
+    ret->party = seat ? seat->row.multi : 0;
+    if (a->row.state != ALLOCATION_QUEUED)
+        return true;
+    ret->position = queue_position(a, &ret->ahead);
+    ret->eta_ms = queue_eta_ms(a);
+    ret->waited_ms = core->now.core_ms - a->row.queued_core_ms;
+    return true;
+}
+
+int64_t view_allocation_named(const struct core *core, struct str name)
+{
+    const struct allocation *a = allocation_named(core, name);
+    return a ? a->row.id : 0;
+}
+
+int64_t view_queued_player(const struct core *core, int64_t fleet_id, struct str account)
+{
+    const struct allocation *a = allocation_of_player(core, (int32_t)fleet_id, account);
+    return a && a->row.state == ALLOCATION_QUEUED ? a->row.id : 0;
+}
+
+static void show_queue(const struct core *core, const struct queue *q, struct view_queue *ret)
+{
+    *ret = (struct view_queue){
+        .fleet_id = q->fleet->row.id,
+        .fleet = q->fleet->row.name,
+        .room = q->room ? q->room->row.id : 0,
+        .entries = (int32_t)q->n,
+        .players = q->players,
+        .held = q->room ? q->room->held : 0,
+        .freed_per_min = queue_rate_per_min(q),
+    };
+    for (size_t i = 0; i < q->n; i++) {
+        int64_t waited_ms = core->now.core_ms - q->line[i]->row.queued_core_ms;
+        if (waited_ms > ret->oldest_ms)
+            ret->oldest_ms = waited_ms;
+    }
+}
+
+static bool is_wanted(const struct queue *q)
+{
+    return q && q->n > 0;
+}
+
+bool view_queue(const struct core *core, size_t i, struct view_queue *ret)
+{
+    size_t at = 0;
+    for (const struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
+        if (is_wanted(fleet->queue) && i-- == 0) {
+            show_queue(core, fleet->queue, ret);
+            return true;
+        }
+    }
+    at = 0;
+    for (const struct room *room = NULL; (room = object_next(core, ROW_room, &at));) {
+        if (is_wanted(room->queue) && i-- == 0) {
+            show_queue(core, room->queue, ret);
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t view_next_in_party(const struct core *core, int64_t party, int64_t after)
+{
+    for (int64_t id = after; (id = core_next(core, ROW_room_seat, id));) {
+        const struct room_seat *seat = room_seat_find(core, id);
+        if (seat->row.multi == party && room_seat_is_his(seat))
+            return id;
+    }
+    return 0;
+}
