@@ -250,11 +250,12 @@ static void bind_link(struct game *g)
 {
     char why[LINK_WHY_MAX];
     char sentence[GAME_WHY_MAX];
-    g->link =
-        links_bind(g->games->links, process_endpoint(g->process), g->server, game_message, g, why);
+    g->link = links_bind(g->games->links, process_endpoint(g->process),
+                         process_take_listener(g->process), g->server, game_message, g, why);
     if (g->link)
         return;
     snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
+    process_await_pid(g->process); /* or its shim would be ended, and not what it has started */
     game_end(g, 0, sentence);
 }
 
@@ -270,11 +271,10 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
         return err;
     g->deadline_ms = gs->now_ms + process_spec(g->process)->spawn_timeout_ms;
     move(g, GAME_STARTING);
+    process_go(g->process); /* the rest, and the answer to whoever asked, while it starts */
     bind_link(g);
-    if (g->link) {
-        process_go(g->process); /* whoever asked for it is answered while it starts */
+    if (g->link)
         outbox_expect(gs->outbox, g->server);
-    }
     return 0;
 }
 
