@@ -573,7 +573,7 @@ static void lines_reach_its_input(void **state)
     static struct world w;
     begin(&w);
     struct process *p = spawn(&w, 1, "idle", NULL);
-    RUN_UNTIL(&w, process_pid(p) > 0 && says(p, "ready")); /* its log may be quicker than the shim */
+    RUN_UNTIL(&w, process_pid(p) > 0 && says(p, "ready")); /* the log may come first */
     assert_int_equal(process_write(p, STR("hello there")), 0);
     RUN_UNTIL(&w, says(p, "heard hello there\n"));
     char large[5000] = "";
