@@ -65,7 +65,8 @@ const struct shape host_shape = {
             ROW(FLOAT, "cpu_percent", struct view_host, cpu_percent, "by its last heartbeat"),
             ROW(FLOAT, "memory_percent", struct view_host, memory_percent, "by its last heartbeat"),
             ROW(FLOAT, "load_percent", struct view_host, load_percent,
-                "the larger of both, with what was placed there since; the lowest is chosen"),
+                "the larger of both, with a guess at what was placed there since, up to 100; the "
+                "host with the lowest is chosen"),
             ROW(INT32, "rooms", struct view_host, rooms, "starting, open and ending there"),
             ROW(INT32, "servers", struct view_host, servers, "that run by its last heartbeat"),
             ROW(INT32, "strangers", struct view_host, strangers, "of which are not ours"),

@@ -70,7 +70,7 @@ void host_succeeded(struct core *core, struct host *host);
 /* Why it gets nothing new. */
 enum host_passed_over host_passed_over(const struct host *host);
 
-/* max(cpu, memory) with what was placed there since its last heartbeat. */
+/* max(cpu, memory) with a guess at what was placed there since its last heartbeat: 0 to 100. */
 float host_load_percent(const struct host *host);
 
 bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_DIGEST]);
