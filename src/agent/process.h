@@ -16,7 +16,12 @@ struct loop;
 struct processes;
 struct process;
 
-enum { PROCESS_PORTS_MAX = 4, PROCESS_WHY_MAX = 256, PROCESS_TAIL_LINES = 20 };
+enum {
+    PROCESS_PORTS_MAX = 4,
+    PROCESS_WHY_MAX = 256,
+    PROCESS_TAIL_LINES = 20,
+    PROCESS_CUT_BYTES = 8192, /* a tail that is shorter begins with a whole line */
+};
 
 /*   STARTING ──process_inited──▶ RUNNING ──▶ ENDING ──▶ OVER (kept until process_forget)
  *      └────────────────────────────────────────┴──▶ OVER */

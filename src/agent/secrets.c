@@ -1,0 +1,243 @@
+#include "agent/secrets.h"
+
+#include "agent/process.h"
+#include "base/json.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    KEY_DIGITS_MAX = 19, /* a seat's key: its number, a point and 256 bits */
+    KEY_SECRET = 43,
+    TOKEN_BYTES_MIN = 20,
+};
+
+static const char blank[] = "***";
+static const char gap_end[] = "dropped]\n"; /* as shim/output.c tells of what is missing */
+
+void secrets_done(struct secrets *s)
+{
+    for (size_t i = 0; i < SECRETS_MAX; i++) {
+        if (s->texts[i])
+            explicit_bzero(s->texts[i], strlen(s->texts[i]));
+        free(s->texts[i]);
+        s->texts[i] = NULL;
+    }
+}
+
+/* ── by their form ─────────────────────────────────────────────────────────────────────────── */
+
+static bool is_word(uint8_t c)
+{
+    return isalnum(c) || c == '_' || c == '-' || c == '.';
+}
+
+static size_t word_len(const uint8_t *at, size_t left)
+{
+    size_t n = 0;
+    while (n < left && is_word(at[n]))
+        n++;
+    return n;
+}
+
+/* A signed token begins with the base64 of {" and has points between its parts. */
+static size_t token_len(const uint8_t *at, size_t left)
+{
+    if (left < TOKEN_BYTES_MIN || memcmp(at, "eyJ", 3) != 0)
+        return 0;
+    size_t n = word_len(at, left);
+    return n >= TOKEN_BYTES_MIN && memchr(at, '.', n) ? n : 0;
+}
+
+static size_t key_len(const uint8_t *at, size_t left)
+{
+    size_t digits = 0;
+    while (digits < left && digits <= KEY_DIGITS_MAX && isdigit(at[digits]))
+        digits++;
+    if (digits == 0 || digits > KEY_DIGITS_MAX || digits == left || at[digits] != '.')
+        return 0;
+    size_t n = word_len(at + digits + 1, left - digits - 1);
+    return n == KEY_SECRET ? digits + 1 + n : 0;
+}
+
+/* ── by their text ─────────────────────────────────────────────────────────────────────────── */
+
+static bool is_known(const struct secrets *s, struct str text)
+{
+    for (size_t i = 0; i < SECRETS_MAX; i++) {
+        if (s->texts[i] && str_eq(str_of(s->texts[i]), text))
+            return true;
+    }
+    return false;
+}
+
+static void take(struct secrets *s, struct str text)
+{
+    const uint8_t *at = (const uint8_t *)text.at;
+    if (text.len < SECRET_MIN || token_len(at, text.len) == text.len ||
+        key_len(at, text.len) == text.len || memchr(text.at, '\0', text.len) || is_known(s, text))
+        return;
+    char **place = &s->texts[s->next];
+    s->next = (s->next + 1) % SECRETS_MAX;
+    if (*place)
+        explicit_bzero(*place, strlen(*place));
+    free(*place);
+    *place = xmalloc(text.len + 1);
+    (void)str_copy(*place, text.len + 1, text);
+}
+
+static size_t common(const char *secret, const uint8_t *at, size_t left)
+{
+    size_t n = 0;
+    while (n < left && secret[n] && (uint8_t)secret[n] == at[n])
+        n++;
+    return n;
+}
+
+/* The longest that the text begins with, or the beginning of one. */
+static size_t given_len(const struct secrets *s, const uint8_t *at, size_t left)
+{
+    size_t longest = 0;
+    for (size_t i = 0; s && i < SECRETS_MAX; i++) {
+        if (!s->texts[i] || (uint8_t)s->texts[i][0] != *at)
+            continue;
+        size_t n = common(s->texts[i], at, left);
+        bool enough = s->texts[i][n] == '\0' || n >= SECRET_PART_MIN;
+        longest = enough && n > longest ? n : longest;
+    }
+    return longest;
+}
+
+/* ── names that say so ─────────────────────────────────────────────────────────────────────── */
+
+static bool name_says_so(struct str name)
+{
+    static const char *const words[] = {"token",      "secret", "password", "passwd",
+                                        "credential", "apikey", "private"};
+    char text[128];
+    if (!str_copy(text, sizeof(text), name))
+        return false;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasestr(text, words[i]))
+            return true;
+    }
+    return name.len >= 3 && strcasecmp(text + name.len - 3, "key") == 0;
+}
+
+static void take_value(struct secrets *s, const char *key, const struct json *v)
+{
+    if (json_kind(v) == JSON_KIND_TEXT && name_says_so(str_of(key)))
+        take(s, json_get_text(v));
+    else
+        secrets_take_json(s, v);
+}
+
+void secrets_take_json(struct secrets *s, const struct json *v)
+{
+    void *at = NULL;
+    const char *key;
+    const struct json *value;
+    if (v && json_kind(v) == JSON_KIND_ARRAY) {
+        for (size_t i = 0; i < json_length(v); i++)
+            secrets_take_json(s, json_item(v, i));
+        return;
+    }
+    while (v && json_kind(v) == JSON_KIND_OBJECT && json_next(v, &at, &key, &value))
+        take_value(s, key, value);
+}
+
+static void take_text(struct secrets *s, struct str name, const char *value)
+{
+    char why[JSON_WHY_MAX];
+    if (name_says_so(name)) {
+        take(s, str_of(value));
+        return;
+    }
+    struct json *root = value[0] == '{' ? json_parse(str_of(value), why) : NULL;
+    secrets_take_json(s, root);
+    json_free(root);
+}
+
+/* "KEY=value", "--key=value"; the value of "--key value" is next. */
+static void take_pair(struct secrets *s, const char *pair, const char *next)
+{
+    const char *equals = strchr(pair, '=');
+    if (equals)
+        take_text(s, (struct str){pair, (size_t)(equals - pair)}, equals + 1);
+    else if (next)
+        take_text(s, pair[0] == '-' ? str_of(pair) : STR(""), next);
+}
+
+void secrets_take_spec(struct secrets *s, const struct process_spec *spec)
+{
+    for (const char *const *at = spec->env; at && *at; at++)
+        take_pair(s, *at, NULL);
+    for (const char *const *at = spec->arguments; at && *at; at++)
+        take_pair(s, *at, at[1]);
+}
+
+/* ── in what it prints ─────────────────────────────────────────────────────────────────────── */
+
+/* It may begin in the middle of one: after what was cut off, or dropped. */
+static bool is_cut_at(const struct buf *text, size_t at, size_t from, bool cut)
+{
+    size_t n = strlen(gap_end);
+    return at == from ? cut : at >= n && memcmp(text->data + at - n, gap_end, n) == 0;
+}
+
+static size_t secret_len(const struct secrets *s, const struct buf *text, size_t at, size_t from,
+                         bool cut)
+{
+    const uint8_t *here = text->data + at;
+    size_t left = text->len - at;
+    bool first = at == from || !is_word(here[-1]);
+    size_t n = given_len(s, here, left);
+    if (n == 0)
+        n = token_len(here, left);
+    if (n == 0 && first)
+        n = key_len(here, left);
+    if (n == 0 && is_cut_at(text, at, from, cut)) {
+        size_t word = word_len(here, left);
+        n = word >= SECRET_PART_MIN ? word : 0;
+    }
+    return n;
+}
+
+void secrets_blank(const struct secrets *s, struct buf *text, size_t from, bool cut)
+{
+    struct buf clean = {0};
+    size_t len = strlen(blank);
+    for (size_t at = from; at < text->len;) {
+        size_t n = secret_len(s, text, at, from, cut);
+        buf_append(&clean, n > 0 ? (const void *)blank : text->data + at, n > 0 ? len : 1);
+        at += n > 0 ? n : 1;
+    }
+    text->len = from;
+    buf_append(text, clean.data, clean.len);
+    buf_done(&clean);
+}
+
+/* The end is the beginning of this one. */
+static size_t open_part(const char *secret, const struct buf *text)
+{
+    size_t n = strlen(secret) - 1;
+    for (n = n < text->len ? n : text->len; n > 0; n--) {
+        if (memcmp(text->data + text->len - n, secret, n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+size_t secrets_open(const struct secrets *s, const struct buf *text)
+{
+    size_t longest = 0;
+    while (longest < text->len && is_word(text->data[text->len - longest - 1]))
+        longest++;
+    for (size_t i = 0; s && i < SECRETS_MAX; i++) {
+        size_t n = s->texts[i] ? open_part(s->texts[i], text) : 0;
+        longest = n > longest ? n : longest;
+    }
+    return longest <= SECRETS_OPEN_MAX ? longest : 0;
+}
