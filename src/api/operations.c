@@ -158,6 +158,9 @@ static const char *const bool_words[] = {"true", "false", NULL};
         .help = "until when: YYYY-MM-DD HH:MM:SS in UTC"                                           \
     }
 
+#define SCOPE_IN_LIST(name, word, help) word ", "
+#define OWN_SCOPES ACCESS_SCOPES(SCOPE_IN_LIST)
+
 #define OF_FLEET                                                                                   \
     {                                                                                              \
         .name = "fleet", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 63,                \
@@ -820,9 +823,8 @@ const struct operation operations[] = {
                     .kind = FIELD_LIST,
                     .required = true,
                     .min = 1,
-                    .max = ACCESS_ORDER_END,
-                    .words = scope_words,
-                    .help = "what it allows"},
+                    .max = 32,
+                    .help = "what it allows: " OWN_SCOPES "or one of another service"},
                    {.name = "expires_in_s",
                     .kind = FIELD_INT,
                     .min = 1,
