@@ -276,7 +276,9 @@ const struct shape version_shape = {
             ROW_OR_NULL(ID, "id", struct view_version, id, "null: in the configuration only"),
             ROW(TEXT, "fleet", struct view_version, fleet, NULL),
             ROW(TEXT, "name", struct view_version, name, NULL),
-            ROW(BOOL, "enabled", struct view_version, enabled, "players can join it"),
+            ROW(BOOL, "enabled", struct view_version, enabled,
+                "players can join it: it is not turned off, and one that is not in the "
+                "configuration has a deployment in use"),
             ROW(BOOL, "quarantined", struct view_version, quarantined,
                 "its servers crashed too often"),
             ROW_OR_NULL(TEXT, "reason", struct view_version, reason, "of the quarantine"),
