@@ -17,14 +17,17 @@ enum {
 static const char blank[] = "***";
 static const char gap_end[] = "dropped]\n"; /* as shim/output.c tells of what is missing */
 
+static void forget(char *text)
+{
+    explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 void secrets_done(struct secrets *s)
 {
-    for (size_t i = 0; i < SECRETS_MAX; i++) {
-        if (s->texts[i])
-            explicit_bzero(s->texts[i], strlen(s->texts[i]));
-        free(s->texts[i]);
-        s->texts[i] = NULL;
-    }
+    for (size_t i = 0; i < s->n; i++)
+        forget(s->texts[i]);
+    *s = (struct secrets){.n = 0};
 }
 
 /* ── by their form ─────────────────────────────────────────────────────────────────────────── */
@@ -66,8 +69,8 @@ static size_t key_len(const uint8_t *at, size_t left)
 
 static bool is_known(const struct secrets *s, struct str text)
 {
-    for (size_t i = 0; i < SECRETS_MAX; i++) {
-        if (s->texts[i] && str_eq(str_of(s->texts[i]), text))
+    for (size_t i = 0; i < s->n; i++) {
+        if (str_eq(str_of(s->texts[i]), text))
             return true;
     }
     return false;
@@ -79,11 +82,12 @@ static void take(struct secrets *s, struct str text)
     if (text.len < SECRET_MIN || token_len(at, text.len) == text.len ||
         key_len(at, text.len) == text.len || memchr(text.at, '\0', text.len) || is_known(s, text))
         return;
-    char **place = &s->texts[s->next];
-    s->next = (s->next + 1) % SECRETS_MAX;
-    if (*place)
-        explicit_bzero(*place, strlen(*place));
-    free(*place);
+    bool full = s->n == SECRETS_MAX;
+    char **place = &s->texts[full ? s->next : s->n++];
+    if (full) {
+        forget(*place);
+        s->next = (s->next + 1) % SECRETS_MAX;
+    }
     *place = xmalloc(text.len + 1);
     (void)str_copy(*place, text.len + 1, text);
 }
@@ -100,8 +104,8 @@ static size_t common(const char *secret, const uint8_t *at, size_t left)
 static size_t given_len(const struct secrets *s, const uint8_t *at, size_t left)
 {
     size_t longest = 0;
-    for (size_t i = 0; s && i < SECRETS_MAX; i++) {
-        if (!s->texts[i] || (uint8_t)s->texts[i][0] != *at)
+    for (size_t i = 0; s && i < s->n; i++) {
+        if ((uint8_t)s->texts[i][0] != *at)
             continue;
         size_t n = common(s->texts[i], at, left);
         bool enough = s->texts[i][n] == '\0' || n >= SECRET_PART_MIN;
@@ -205,15 +209,34 @@ static size_t secret_len(const struct secrets *s, const struct buf *text, size_t
     return n;
 }
 
+/* Bytes with which one may begin: the rest of a text, nearly all of it, is not looked at twice. */
+static void mark_beginnings(const struct secrets *s, bool ret[UINT8_MAX + 1])
+{
+    memset(ret, 0, UINT8_MAX + 1);
+    ret['e'] = true;
+    for (int c = '0'; c <= '9'; c++)
+        ret[c] = true;
+    for (size_t i = 0; s && i < s->n; i++)
+        ret[(uint8_t)s->texts[i][0]] = true;
+}
+
 void secrets_blank(const struct secrets *s, struct buf *text, size_t from, bool cut)
 {
+    bool begins[UINT8_MAX + 1];
     struct buf clean = {0};
-    size_t len = strlen(blank);
+    size_t kept = from; /* what is before it is in clean */
+    mark_beginnings(s, begins);
     for (size_t at = from; at < text->len;) {
-        size_t n = secret_len(s, text, at, from, cut);
-        buf_append(&clean, n > 0 ? (const void *)blank : text->data + at, n > 0 ? len : 1);
+        bool may = begins[text->data[at]] || at == from || text->data[at - 1] == '\n';
+        size_t n = may ? secret_len(s, text, at, from, cut) : 0;
+        if (n > 0) {
+            buf_append(&clean, text->data + kept, at - kept);
+            buf_append(&clean, blank, strlen(blank));
+            kept = at + n;
+        }
         at += n > 0 ? n : 1;
     }
+    buf_append(&clean, text->data + kept, text->len - kept);
     text->len = from;
     buf_append(text, clean.data, clean.len);
     buf_done(&clean);
@@ -235,8 +258,8 @@ size_t secrets_open(const struct secrets *s, const struct buf *text)
     size_t longest = 0;
     while (longest < text->len && is_word(text->data[text->len - longest - 1]))
         longest++;
-    for (size_t i = 0; s && i < SECRETS_MAX; i++) {
-        size_t n = s->texts[i] ? open_part(s->texts[i], text) : 0;
+    for (size_t i = 0; s && i < s->n; i++) {
+        size_t n = open_part(s->texts[i], text);
         longest = n > longest ? n : longest;
     }
     return longest <= SECRETS_OPEN_MAX ? longest : 0;

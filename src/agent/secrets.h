@@ -13,7 +13,7 @@ struct json;
 struct process_spec;
 
 enum {
-    SECRETS_MAX = 256,           /* of one game server; the oldest goes */
+    SECRETS_MAX = 64,            /* of one game server; the oldest goes */
     SECRET_MIN = 6,              /* bytes; a shorter one would blank harmless words */
     SECRET_PART_MIN = 16,        /* bytes of its beginning that are as good as all of it */
     SECRETS_OPEN_MAX = 9 * 1024, /* a longer word is no token of ours */
@@ -21,8 +21,9 @@ enum {
 
 /* Embedded: a zeroed struct knows none. */
 struct secrets {
-    char *texts[SECRETS_MAX]; /* NULL = free */
-    size_t next;
+    char *texts[SECRETS_MAX];
+    size_t n;
+    size_t next; /* n == SECRETS_MAX: the oldest */
 };
 
 void secrets_done(struct secrets *s);
