@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from agent_proc import Agent, alive, free_ports
+from agent_proc import MARK, Agent, alive, free_ports
 from muster_proc import REPO, run
 from players import token_of
 from real_rooms import ARENA, PROBE, Rooms, parent_of, playing
@@ -225,15 +225,17 @@ def test_what_keeps_a_server_from_coming_up_is_told(make_rooms):
     assert rooms.joined(rooms.create("ann"))["account"] == "ann", "the others are not touched"
 
 
-LEAKY = {"access_token": {"account": "server-of-arena", "scopes": "profile"},
-         "server_settings": '{"map": "ice", "db": {"password": "correct horse"}}',
-         "env": [{"key": "STATS_KEY", "value": "0123-stats-4567"}]}
+def leaky(tmp_path, **changes):
+    env = [{"key": "STATS_KEY", "value": "0123-stats-4567"}, {"key": MARK, "value": str(tmp_path)}]
+    return {"access_token": {"account": "server-of-arena", "scopes": "profile"}, "env": env,
+            "server_settings": '{"map": "ice", "db": {"password": "correct horse"}}', **changes}
 
 
-def test_what_a_game_server_was_given_is_not_shown_to_players(make_rooms):
+def test_what_a_game_server_was_given_is_not_shown_to_players(make_rooms, tmp_path):
     """It prints all of its environment, then ends or goes on."""
     arguments = ["--exit", "3", "--token", "tell-nobody"]
-    rooms = make_rooms(others={"leaky": {**LEAKY, "arguments": arguments}, "sound": LEAKY})
+    rooms = make_rooms(others={"leaky": leaky(tmp_path, arguments=arguments),
+                               "sound": leaky(tmp_path)})
     answer = rooms.player("ann", "leaky").cannot(503, "spawn_failed", "create")
     said = answer.error["output"]
     assert "that was all" in said and '"map' in said.replace("\\", "")
@@ -256,8 +258,8 @@ def test_what_a_game_server_was_given_is_not_shown_to_players(make_rooms):
             assert hidden not in text, text
 
 
-def test_an_agent_that_took_over_knows_what_was_given(make_rooms):
-    rooms = make_rooms(others={"sound": LEAKY})
+def test_an_agent_that_took_over_knows_what_was_given(make_rooms, tmp_path):
+    rooms = make_rooms(others={"sound": leaky(tmp_path)})
     placed = rooms.create("ann", game="sound")
     rooms.agent.kill9()
     rooms.agent.start()
