@@ -457,7 +457,7 @@ static int check_spec(struct processes *ps, const struct process_spec *spec,
 {
     char after[PATH_MAX];
     process_home_after(ps, spec->server, after);
-    if (access(after, F_OK) == 0)
+    if (spec->server <= ps->highest && access(after, F_OK) == 0)
         return process_refuse(why, ERR_ALREADY_OVER, "server %" PRId64 " has ended already",
                               spec->server);
     if (spec->n_ports < 1 || spec->n_ports > PROCESS_PORTS_MAX)
@@ -550,6 +550,7 @@ int processes_spawn(struct processes *ps, const struct process_spec *spec, struc
     p->shim.since_ms = proc_wall_ms();
     p->waits_for_go = true;
     map_put(&ps->by_server, (uint64_t)spec->server, p);
+    ps->highest = spec->server > ps->highest ? spec->server : ps->highest;
     processes_wake_before_wait(ps);
     *ret = p;
     return 0;

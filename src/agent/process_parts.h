@@ -26,7 +26,8 @@ struct processes {
     struct endpoints endpoints;
     struct ports ports;
     struct map by_server;
-    uint8_t *slots; /* one per slot: taken */
+    int64_t highest; /* no server above it was ever known here, so none of them has ended */
+    uint8_t *slots;  /* one per slot: taken */
     int n_slots;
     char *shim;
     int lock;
