@@ -54,8 +54,6 @@ static void list_schema(struct json_writer *w, const struct field *f)
     json_key(w, "items");
     json_open_object(w);
     key_type(w, "string");
-    if (f->words)
-        words(w, f->words);
     json_close_object(w);
 }
 

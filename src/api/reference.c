@@ -117,9 +117,7 @@ static void field_type(struct buf *out, const struct field *f)
         words(out, f->words);
         return;
     case FIELD_LIST:
-        say(out, "list%s", f->words ? " of " : "");
-        if (f->words)
-            words(out, f->words);
+        say(out, "list");
         return;
     case FIELD_BOOL:
         say(out, "`true` or `false`");
