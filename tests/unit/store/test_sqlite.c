@@ -479,7 +479,7 @@ static void the_log_has_its_length_from_the_beginning(void **state)
     model_commit(store, 1, 100);
     assert_int_equal(stat(path, &after), 0);
     assert_int_equal(after.st_size, before.st_size);
-    assert_in_range(after.st_size, 8 << 20, 9 << 20);
+    assert_in_range(after.st_size, 4 << 20, 5 << 20);
     store_close(store);
     fixture_remove(folder);
 }
