@@ -47,6 +47,7 @@ struct follower {
     int64_t server;
     bool last; /* it is over: what is read now is the rest */
     struct process_follow log;
+    struct buf held; /* read, but it may be half of a secret */
 };
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
@@ -273,13 +274,25 @@ static bool take_log_argument(void *user, const char *key, const char *value)
     return true;
 }
 
+/* A word that has no end yet waits for the rest of it, unless nothing more comes for now. */
 static bool pull_log(void *user, struct http_request *r, struct buf *out, size_t max)
 {
     (void)user;
     struct follower *f = http_data(r);
-    size_t before = out->len;
-    process_follow_read(&f->log, out, max);
-    return out->len > before || !f->last;
+    const struct game *g = games_find(f->door->games, f->server);
+    const struct secrets *secrets = g ? &g->secrets : NULL;
+    size_t had = out->len;
+    size_t before = f->held.len;
+    process_follow_read(&f->log, &f->held, max);
+    bool more = f->held.len > before;
+    size_t open = more ? secrets_open(secrets, &f->held) : 0;
+    struct buf shown = {0};
+    buf_append(&shown, f->held.data, f->held.len - open);
+    secrets_blank(secrets, &shown, 0, false);
+    buf_append(out, shown.data, shown.len);
+    buf_consume(&f->held, f->held.len - open);
+    buf_done(&shown);
+    return more || out->len > had || !f->last;
 }
 
 static void follow(struct door *d, const struct game *g, struct http_request *r, int lines)
@@ -375,6 +388,7 @@ static void on_done(void *user, struct http_request *r)
         return;
     list_remove(&f->link);
     process_follow_done(&f->log);
+    buf_done(&f->held);
     free(f);
 }
 

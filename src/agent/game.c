@@ -70,6 +70,7 @@ static void game_free(struct game *g)
     game_link_close(g->link);
     game_forget_answers(g);
     spawn_free(g->spawn);
+    secrets_done(&g->secrets);
     buf_done(&g->log);
     free(g);
 }
@@ -180,6 +181,15 @@ static bool was_told(const struct games *gs, int64_t server)
            outbox_find_verb(gs->outbox, server, "failed");
 }
 
+/* Its last lines, as others may read them. Of what is as long as that the first line may have lost
+ * its beginning. */
+static void tail_of(const struct game *g, int lines, struct buf *out)
+{
+    size_t before = out->len;
+    process_tail(g->process, lines, out);
+    secrets_blank(&g->secrets, out, before, out->len - before >= PROCESS_CUT_BYTES);
+}
+
 static void keep_what_was(struct game *g)
 {
     int n = 0;
@@ -189,7 +199,7 @@ static void keep_what_was(struct game *g)
     g->n_ports = n;
     g->pid = process_pid(g->process);
     g->end = *process_ended(g->process);
-    process_tail(g->process, 1000, &all);
+    tail_of(g, 1000, &all);
     struct str last = last_bytes(&all, GAME_LOG_BYTES);
     buf_append(&g->log, last.at, last.len);
     buf_done(&all);
@@ -206,7 +216,7 @@ void games_process_over(void *user, struct process *p)
         return;
     }
     keep_what_was(g);
-    process_tail(p, PROCESS_TAIL_LINES, &lines);
+    tail_of(g, PROCESS_TAIL_LINES, &lines);
     struct str tail = last_bytes(&lines, GAME_TAIL_BYTES);
     say_failure(g, failure);
     if (was_told(gs, g->server))
@@ -250,11 +260,12 @@ static void bind_link(struct game *g)
 {
     char why[LINK_WHY_MAX];
     char sentence[GAME_WHY_MAX];
-    g->link =
-        links_bind(g->games->links, process_endpoint(g->process), g->server, game_message, g, why);
+    g->link = links_bind(g->games->links, process_endpoint(g->process),
+                         process_take_listener(g->process), g->server, game_message, g, why);
     if (g->link)
         return;
     snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
+    process_await_pid(g->process); /* or its shim would be ended, and not what it has started */
     game_end(g, 0, sentence);
 }
 
@@ -268,13 +279,13 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
     g->spawn = NULL;
     if (err != 0)
         return err;
+    secrets_take_spec(&g->secrets, process_spec(g->process));
     g->deadline_ms = gs->now_ms + process_spec(g->process)->spawn_timeout_ms;
     move(g, GAME_STARTING);
+    process_go(g->process); /* the rest, and the answer to whoever asked, while it starts */
     bind_link(g);
-    if (g->link) {
-        process_go(g->process); /* whoever asked for it is answered while it starts */
+    if (g->link)
         outbox_expect(gs->outbox, g->server);
-    }
     return 0;
 }
 
@@ -326,6 +337,7 @@ static void adopt(struct games *gs, struct process *p)
     int64_t gone_ms = clock_wall_ms() - process_since_ms(p);
     int64_t left_ms = process_spec(p)->spawn_timeout_ms - gone_ms;
     g->process = p;
+    secrets_take_spec(&g->secrets, process_spec(p));
     g->called_inited =
         state != PROCESS_STARTING || outbox_find_verb(gs->outbox, g->server, "inited");
     if (state == PROCESS_ENDING || state == PROCESS_OVER)
@@ -410,7 +422,7 @@ void games_tick(struct games *gs, int64_t monotonic_ms)
 void game_tail(const struct game *g, int lines, struct buf *out)
 {
     if (g->process) {
-        process_tail(g->process, lines, out);
+        tail_of(g, lines, out);
         return;
     }
     size_t from = g->log.len;

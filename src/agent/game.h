@@ -7,6 +7,7 @@
 #pragma once
 
 #include "agent/process.h"
+#include "agent/secrets.h"
 #include "agent/spawn.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -77,13 +78,14 @@ struct game {
     char refusal_why[GAME_WHY_MAX];
     struct game_answer answers[GAME_ANSWERS_MAX];
     size_t next_answer;
+    struct secrets secrets; /* that it was given */
 
     /* OVER */
     struct process_end end;
     pid_t pid;
     uint16_t ports[PROCESS_PORTS_MAX];
     int n_ports;
-    struct buf log;
+    struct buf log; /* without its secrets */
 };
 
 struct games {
@@ -135,7 +137,7 @@ void game_end(struct game *g, int64_t grace_ms, const char *why);
 void game_kick(struct game *g, struct str key, struct str reason);
 const char *game_state_name(const struct game *g); /* as heartbeats call it; "over" beside that */
 
-/* The last of its output, also once it is over. */
+/* The last of its output, also once it is over; without its secrets. */
 void game_tail(const struct game *g, int lines, struct buf *out);
 
 /* ── game_calls.c, for game.c ──────────────────────────────────────────────────────────────── */

@@ -379,6 +379,7 @@ void games_answered(struct games *gs, const struct outbox_event *e, const struct
     }
     if (!e->id[0])
         return;
+    secrets_take_json(&g->secrets, result);
     put_answer(&message, e, result, error);
     send_buf(g, &message);
     if (e->key[0])

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     SOCKETS_MAX = 32 * 1024, /* three for each game server */
@@ -293,10 +294,12 @@ static bool open_sockets(struct game_link *l)
            zeromq.connect(l->monitor, monitored) == 0;
 }
 
-static bool bind_path(struct game_link *l)
+static bool bind_path(struct game_link *l, int listener)
 {
     char endpoint[PATH_BYTES + 8];
     snprintf(endpoint, sizeof(endpoint), "ipc://%s", l->path);
+    if (listener >= 0)
+        set(l->socket, ZMQ_USE_FD, listener);
     return zeromq.bind(l->socket, endpoint) == 0;
 }
 
@@ -323,16 +326,19 @@ static void close_sockets(struct game_link *l)
     l->socket = l->monitor = NULL;
 }
 
-struct game_link *links_bind(struct links *ls, const char *path, int64_t name,
+struct game_link *links_bind(struct links *ls, const char *path, int listener, int64_t name,
                              game_link_message *message, void *user, char why[LINK_WHY_MAX])
 {
     struct game_link *l = xcalloc(1, sizeof(*l));
     *l = (struct game_link){.links = ls, .name = name, .message = message, .user = user};
     list_init(&l->unsent);
-    if (!str_copy(l->path, sizeof(l->path), str_of(path)) || !open_sockets(l) || !bind_path(l)) {
+    if (!str_copy(l->path, sizeof(l->path), str_of(path)) || !open_sockets(l) ||
+        !bind_path(l, listener)) {
         snprintf(why, LINK_WHY_MAX, "cannot bind the socket %.150s: %s", path,
                  zeromq.strerror(errno));
         close_sockets(l);
+        if (listener >= 0)
+            close(listener); /* ZeroMQ has it only when it has bound */
         free(l);
         return NULL;
     }

@@ -37,8 +37,9 @@ void links_close(struct links *ls);
 /* Hands on what has come and sends what can be sent. Called at the end of each turn. */
 void links_turn(struct links *ls);
 
-/* Binds the path: the game server connects to it. name is for the log. NULL with why. */
-struct game_link *links_bind(struct links *ls, const char *path, int64_t name,
+/* Binds the path: the game server connects to it. listener, when it is not -1, is a socket that
+ * listens there already, and is taken, whatever happens. name is for the log. NULL with why. */
+struct game_link *links_bind(struct links *ls, const char *path, int listener, int64_t name,
                              game_link_message *message, void *user, char why[LINK_WHY_MAX]);
 
 /* Nothing is handed over any more; what was not sent is lost. The path stays, and

@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SWEEP_MS = 60000, LOG_BYTES = 8 << 20, LOG_FILES = 4, LOCK_MS = 200 };
+enum { SWEEP_MS = 60000, LOG_BYTES = 8 << 20, LOG_FILES = 4, LOCK_MS = 200, LAY_IN_MS = 2 };
 
 int process_refuse(char why[PROCESS_WHY_MAX], int err, const char *format, ...)
 {
@@ -37,6 +37,7 @@ struct process *process_new(struct processes *ps)
     struct process *p = xcalloc(1, sizeof(*p));
     p->owner = ps;
     p->slot = -1;
+    p->listener = -1;
     for (int i = 0; i < SHIM_FDS_MAX; i++)
         p->fds[i] = -1;
     return p;
@@ -55,6 +56,8 @@ void process_free(struct process *p)
 {
     shim_drop_link(p);
     process_close_fds(p);
+    if (p->listener >= 0)
+        close(p->listener);
     buf_done(&p->tail);
     free(p->job);
     free(p->texts);
@@ -183,11 +186,14 @@ static void kill_late(struct process *p)
     process_signal(p, SIGKILL);
 }
 
-/* What those who come next would wait for. */
-static void lay_in(struct processes *ps)
+/* What those who come next would wait for. One of each at a time: they take a while, and there are
+ * others to be heard. */
+static void lay_in(struct processes *ps, int64_t now_ms)
 {
     int n = 0;
-    shim_fill_spares(ps);
+    bool more = shim_lay_in(ps);
+    more = endpoints_lay_in(&ps->endpoints) || more;
+    ps->spares_at_ms = more ? now_ms + LAY_IN_MS : 0;
     for (int i = 0; i < ps->n_slots && n < SPARE_SHIMS; i++) {
         if (ps->slots[i])
             continue;
@@ -210,7 +216,7 @@ static void on_clock(uv_timer_t *handle)
             shim_replace(p);
     }
     if (ps->spares_at_ms > 0 && ps->spares_at_ms <= now_ms)
-        lay_in(ps);
+        lay_in(ps, now_ms);
     if (ps->sweep_at_ms <= now_ms) {
         reap(ps); /* also those who ended before we listened */
         sweep_ended(ps);
@@ -230,19 +236,25 @@ static struct process *next_to_tell(const struct processes *ps)
     return p;
 }
 
-/* Its endpoint is bound: a game server that is quicker than that would wait for ZeroMQ's next try,
- * a tenth of a second. */
+/* The endpoint of one that was adopted has been bound anew by now. */
 void process_go(struct process *p)
 {
     if (!p->waits_for_go)
         return;
     p->waits_for_go = false;
-    sandbox_let_in(p->endpoint);
-    if (!p->adopted)
+    if (p->adopted)
+        sandbox_let_in(p->endpoint);
+    else
         shim_go(p);
 }
 
-/* Whoever had one started in this turn has bound its endpoint by now. */
+int process_take_listener(struct process *p)
+{
+    int fd = p->listener;
+    p->listener = -1;
+    return fd;
+}
+
 static void on_before_wait(uv_prepare_t *handle)
 {
     struct processes *ps = handle->data;
@@ -365,6 +377,7 @@ int processes_open(struct loop *loop, const char *folder, const char *shim,
         return err;
     }
     ps->slots = xcalloc((size_t)ps->n_slots, 1);
+    endpoints_init(&ps->endpoints, ps->sandbox.sockets);
     ports_init(&ps->ports, limits->port_first, limits->port_last);
     start_handles(ps);
     processes_adopt(ps);
@@ -391,6 +404,7 @@ void processes_close(struct processes *ps)
     map_done(&ps->by_server);
     ports_done(&ps->ports);
     shim_drop_spares(ps);
+    endpoints_done(&ps->endpoints);
     close(ps->lock);
     free(ps->slots);
     free(ps->shim);
@@ -443,7 +457,7 @@ static int check_spec(struct processes *ps, const struct process_spec *spec,
 {
     char after[PATH_MAX];
     process_home_after(ps, spec->server, after);
-    if (access(after, F_OK) == 0)
+    if (spec->server <= ps->highest && access(after, F_OK) == 0)
         return process_refuse(why, ERR_ALREADY_OVER, "server %" PRId64 " has ended already",
                               spec->server);
     if (spec->n_ports < 1 || spec->n_ports > PROCESS_PORTS_MAX)
@@ -472,6 +486,19 @@ static void give_slot(struct process *p)
     p->slot = -1;
 }
 
+/* A game server that came before somebody listens would wait for ZeroMQ's next try, a tenth of a
+ * second. Whoever listens need not speak yet. */
+static int listen_for(struct process *p, const struct sandbox_place *place,
+                      char why[PROCESS_WHY_MAX])
+{
+    p->listener = endpoints_listen(&p->owner->endpoints, place->endpoint);
+    if (p->listener >= 0 &&
+        (place->uid == (uid_t)-1 || lchown(place->endpoint, (uid_t)-1, place->uid) == 0))
+        return 0;
+    return process_refuse(why, ERR_IO, "cannot listen at %.150s: %s", place->endpoint,
+                          strerror(errno));
+}
+
 /* Everything it needs before its shim can be told to go. */
 static int furnish(struct process *p, const struct process_spec *spec, const uint16_t *ports,
                    char why[PROCESS_WHY_MAX])
@@ -480,6 +507,8 @@ static int furnish(struct process *p, const struct process_spec *spec, const uin
     int err = sandbox_enter(&p->owner->sandbox, spec->server, p->slot, &place, why);
     if (err == 0)
         err = process_job_make(p, spec, &place, ports, why);
+    if (err == 0)
+        err = listen_for(p, &place, why);
     if (err == 0)
         err = shim_start(p, why);
     return err;
@@ -521,6 +550,7 @@ int processes_spawn(struct processes *ps, const struct process_spec *spec, struc
     p->shim.since_ms = proc_wall_ms();
     p->waits_for_go = true;
     map_put(&ps->by_server, (uint64_t)spec->server, p);
+    ps->highest = spec->server > ps->highest ? spec->server : ps->highest;
     processes_wake_before_wait(ps);
     *ret = p;
     return 0;
@@ -597,6 +627,10 @@ void process_inited(struct process *p)
         return;
     p->state = PROCESS_RUNNING;
     shim_note(p);
+    if (p->owner->spares_at_ms > 0) { /* nobody waits for anything now */
+        p->owner->spares_at_ms = proc_monotonic_ms();
+        processes_arm(p->owner);
+    }
 }
 
 /* Asked again, it may be sooner but never later. */

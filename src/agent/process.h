@@ -16,7 +16,12 @@ struct loop;
 struct processes;
 struct process;
 
-enum { PROCESS_PORTS_MAX = 4, PROCESS_WHY_MAX = 256, PROCESS_TAIL_LINES = 20 };
+enum {
+    PROCESS_PORTS_MAX = 4,
+    PROCESS_WHY_MAX = 256,
+    PROCESS_TAIL_LINES = 20,
+    PROCESS_CUT_BYTES = 8192, /* a tail that is shorter begins with a whole line */
+};
 
 /*   STARTING ──process_inited──▶ RUNNING ──▶ ENDING ──▶ OVER (kept until process_forget)
  *      └────────────────────────────────────────┴──▶ OVER */
@@ -75,10 +80,10 @@ int processes_open(struct loop *loop, const char *folder, const char *shim,
 void processes_close(struct processes *ps);
 
 /* 0 with *ret, or an error with a sentence: no port, no such binary, … Idempotent by server id; one
- * that was forgotten less than an hour ago is ERR_ALREADY_OVER. Does not wait for exec: the order
- * to start goes out when this turn of the loop is over, so that the endpoint is bound by then, and
- * what only exec can find out (an interpreter that is missing, a folder that its uid may not enter)
- * comes as its end: exit code 127 and a sentence in process_why. */
+ * that was forgotten less than an hour ago is ERR_ALREADY_OVER. Its endpoint
+ * listens. Does not wait for exec: the order to start goes out when this turn of the loop is over,
+ * and what only exec can find out (an interpreter that is missing, a folder that its uid may not
+ * enter) comes as its end: exit code 127 and a sentence in process_why. */
 int processes_spawn(struct processes *ps, const struct process_spec *spec, struct process **ret,
                     char why[PROCESS_WHY_MAX]);
 
@@ -98,9 +103,13 @@ const uint16_t *process_ports(const struct process *p, int *ret_n);
 int64_t process_since_ms(const struct process *p); /* wall clock of its start */
 const struct process_spec *process_spec(const struct process *p);
 const char *
-process_endpoint(const struct process *p); /* the socket path to bind, new for each incarnation */
+process_endpoint(const struct process *p); /* the path of its socket, new for each incarnation */
 
-/* The endpoint is bound: lets it start now, instead of at the end of the loop's turn. */
+/* The socket that listens there, the caller's from now on. -1: it was adopted, and the path is to
+ * be bound anew before this turn of the loop is over; or it has been taken. */
+int process_take_listener(struct process *p);
+
+/* Lets it start now, instead of at the end of the loop's turn. */
 void process_go(struct process *p);
 
 /* A game server may be quicker than its shim's word that it runs: waits for that word. Its pid is

@@ -191,6 +191,21 @@ static struct found *find_homes(struct processes *ps, size_t *ret_n)
     return (struct found *)(void *)list.data;
 }
 
+static int64_t highest_in(const struct processes *ps, const char *name)
+{
+    char path[PATH_MAX];
+    int64_t highest = 0;
+    snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 16, ps->sandbox.folder, name);
+    DIR *folder = opendir(path);
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        int64_t server = strtoll(e->d_name, NULL, 10);
+        highest = server > highest ? server : highest;
+    }
+    if (folder)
+        closedir(folder);
+    return highest;
+}
+
 /* All are asked before the first answer is awaited, so that a few that hang cost no more than one.
  */
 void processes_adopt(struct processes *ps)
@@ -212,5 +227,8 @@ void processes_adopt(struct processes *ps)
         abandon(ps, all[i].server, home);
     }
     free(all);
+    int64_t running = highest_in(ps, "servers");
+    int64_t ended = highest_in(ps, "ended");
+    ps->highest = running > ended ? running : ended;
     empty_slots(ps);
 }

@@ -1,6 +1,7 @@
 /* The insides of struct processes, for the files process*.c alone. */
 #pragma once
 
+#include "agent/endpoint.h"
 #include "agent/ports.h"
 #include "agent/process.h"
 #include "agent/sandbox.h"
@@ -22,9 +23,11 @@ struct processes {
     struct process_ops ops;
     struct process_limits limits;
     struct sandbox sandbox;
+    struct endpoints endpoints;
     struct ports ports;
     struct map by_server;
-    uint8_t *slots; /* one per slot: taken */
+    int64_t highest; /* no server above it was ever known here, so none of them has ended */
+    uint8_t *slots;  /* one per slot: taken */
     int n_slots;
     char *shim;
     int lock;
@@ -67,6 +70,7 @@ struct process {
     struct shim_link *link; /* NULL = the shim is gone */
     pid_t shim_pid;         /* our child, not reaped yet; 0 = none */
     int fds[SHIM_FDS_MAX];
+    int listener;          /* at the endpoint; -1 = taken, or it was adopted */
     int64_t kill_at_ms;    /* 0 = not */
     int64_t replace_at_ms; /* another shim; 0 = not */
     struct process_end end;
@@ -130,8 +134,10 @@ int process_job_file(const struct process *p);
 int shim_start(struct process *p, char why[PROCESS_WHY_MAX]);
 void shim_go(struct process *p);
 
-/* Starts those that wait; one that has ended; all of them. */
-void shim_fill_spares(struct processes *ps);
+/* Starts one that waits, unless there are enough: true when there are not yet. False too when it
+ * cannot: whoever wants one will hear why. */
+bool shim_lay_in(struct processes *ps);
+/* One that has ended; all of them. */
 void shim_forget_spare(struct processes *ps, pid_t pid);
 void shim_drop_spares(struct processes *ps);
 

@@ -156,7 +156,8 @@ static bool take_spare(struct processes *ps, struct spare_shim *ret)
 {
     while (ps->n_spares > 0) {
         *ret = ps->spares[--ps->n_spares];
-        ps->spares_at_ms = proc_monotonic_ms() + SPARES_MS;
+        if (ps->spares_at_ms == 0)
+            ps->spares_at_ms = proc_monotonic_ms() + SPARES_MS;
         processes_arm(ps);
         if (is_waiting(ret))
             return true;
@@ -165,15 +166,12 @@ static bool take_spare(struct processes *ps, struct spare_shim *ret)
     return false;
 }
 
-void shim_fill_spares(struct processes *ps)
+bool shim_lay_in(struct processes *ps)
 {
     char why[PROCESS_WHY_MAX];
-    ps->spares_at_ms = 0;
-    while (ps->n_spares < SPARE_SHIMS) {
-        if (new_shim(ps, &ps->spares[ps->n_spares], why) != 0)
-            return; /* whoever wants one will hear why */
-        ps->n_spares++;
-    }
+    if (ps->n_spares == SPARE_SHIMS || new_shim(ps, &ps->spares[ps->n_spares], why) != 0)
+        return false;
+    return ++ps->n_spares < SPARE_SHIMS;
 }
 
 void shim_forget_spare(struct processes *ps, pid_t pid)

@@ -169,9 +169,20 @@ int sandbox_open(struct sandbox *s, const char *folder, const struct process_lim
     return err;
 }
 
+static bool is_as_wanted(const char *path, mode_t mode, uid_t owner, gid_t group)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == mode &&
+           (owner == (uid_t)-1 || st.st_uid == owner) && (group == (gid_t)-1 || st.st_gid == group);
+}
+
+/* What is as it should be is only looked at: a change, even to the same, has to wait for the disk
+ * when that is busy. */
 static int own_folder(const char *path, mode_t mode, uid_t owner, gid_t group,
                       char why[PROCESS_WHY_MAX])
 {
+    if (is_as_wanted(path, mode, owner, group))
+        return 0;
     if ((mkdir(path, mode) < 0 && errno != EEXIST) || lchown(path, owner, group) < 0 ||
         chmod(path, mode) < 0)
         return refuse(why, ERR_IO, "cannot make the folder %.180s: %s", path, strerror(errno));

@@ -49,8 +49,8 @@ enum {
     ACCESS_TOKEN_MAX = 8 * 1024,
     ACCESS_KEYS_MAX = 16,
     ACCESS_PEM_MAX = 4 * 1024,
-    ACCESS_CACHE_MAX = 4096,    /* verified tokens remembered */
-    ACCESS_SKEW_MS = 60 * 1000, /* how far ahead of ours an issuer's clock may be */
+    ACCESS_CACHE_MAX = 64 * 1024, /* verified tokens remembered, 144 bytes each */
+    ACCESS_SKEW_MS = 60 * 1000,   /* how far ahead of ours an issuer's clock may be */
     ACCESS_WHY_MAX = 160,
 };
 

@@ -451,7 +451,7 @@ static void on_token(void *user, const struct login_answer *answer)
         send_spawn(a, h->host, h->server, h->url,
                    (struct str){(const char *)h->body.data, h->body.len});
     } else {
-        tell(a, h->server, true, ERR_IO, answer->why);
+        tell(a, h->server, true, ERR_LOGIN_FAILED, answer->why);
     }
     held_free(h);
 }
@@ -491,7 +491,7 @@ static bool fetch_token(struct agents *a, const struct launch *l, const struct s
         return false;
     held_free(h);
     if (begun == LOGIN_BUSY)
-        tell(a, s->server, true, ERR_IO, "too much is asked of the login service at once");
+        tell(a, s->server, true, ERR_LOGIN_FAILED, "too much is asked of it at once");
     return begun == LOGIN_KNOWN;
 }
 

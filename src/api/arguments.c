@@ -224,14 +224,8 @@ static int set_text(struct arguments *a, const struct field *f, struct argument 
 
 static int add_item(struct arguments *a, const struct field *f, struct argument *v, struct str item)
 {
-    char shown[ARGUMENTS_SHOWN_MAX + 16];
-    char words[192];
     if (item.len == 0 || !is_plain(item) || v->n_items == (size_t)f->max)
         return refuse_value(a, f, item);
-    if (f->words && !is_word(f->words, item))
-        return arguments_refuse(a, f->name, "Each of %s is %s, not %s.", f->name,
-                                list_words(f->words, words, sizeof(words)),
-                                arguments_show(shown, item));
     if (!v->items)
         v->items = arena_alloc(&a->arena, (size_t)f->max * sizeof(*v->items));
     v->items[v->n_items++] = arena_str(&a->arena, item);

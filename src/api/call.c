@@ -21,9 +21,40 @@ enum {
 
 static const char json_type[] = "application/json";
 
+/* Calls that are over are used again, with the memory of their arguments, which is warm: taking
+ * both anew would be the dearest part of a small request. */
+static struct call *take(struct rest *r)
+{
+    if (r->n_spares == 0)
+        return xcalloc(1, sizeof(struct call));
+    struct call *c = r->spares[--r->n_spares];
+    *c = (struct call){.arguments.arena = c->arguments.arena};
+    return c;
+}
+
+static void give(struct rest *r, struct call *c)
+{
+    if (c->arguments.arena.used > SPARE_USED_MAX || r->n_spares == REST_SPARES) {
+        arguments_done(&c->arguments);
+        free(c);
+        return;
+    }
+    arena_reset(&c->arguments.arena);
+    r->spares[r->n_spares++] = c;
+}
+
+void calls_done(struct rest *r)
+{
+    while (r->n_spares > 0) {
+        struct call *c = r->spares[--r->n_spares];
+        arguments_done(&c->arguments);
+        free(c);
+    }
+}
+
 struct call *call_new(struct rest *r, struct http_request *http)
 {
-    struct call *c = xcalloc(1, sizeof(*c));
+    struct call *c = take(r);
     c->id = ++r->doors->last_id;
     c->rest = r;
     c->http = http;
@@ -38,23 +69,10 @@ struct call *call_new(struct rest *r, struct http_request *http)
 
 void call_is(struct call *c, const struct operation *operation)
 {
-    struct rest *r = c->rest;
+    struct arena arena = c->arguments.arena;
     c->operation = operation;
     arguments_init(&c->arguments, operation);
-    if (r->n_spares > 0)
-        c->arguments.arena = r->spares[--r->n_spares];
-}
-
-/* Its memory is warm, and a fresh piece for each call would be the dearest part of a small one. */
-static void keep_arena(struct call *c)
-{
-    struct rest *r = c->rest;
-    struct arena *arena = &c->arguments.arena;
-    if (!arena->first || arena->used > SPARE_USED_MAX || r->n_spares == REST_SPARES)
-        return;
-    arena_reset(arena);
-    r->spares[r->n_spares++] = *arena;
-    *arena = (struct arena){0};
+    c->arguments.arena = arena;
 }
 
 /* Out of every list: nobody will find it any more. */
@@ -93,10 +111,8 @@ void call_free(struct call *c)
     deploy_drop(c->upload);
     if (c->file >= 0)
         close(c->file);
-    keep_arena(c);
-    arguments_done(&c->arguments);
     buf_done(&c->body);
-    free(c);
+    give(c->rest, c);
 }
 
 /* ── looking ───────────────────────────────────────────────────────────────────────────────── */

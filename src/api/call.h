@@ -166,6 +166,9 @@ struct call *call_new(struct rest *r, struct http_request *http);
 /* Its HTTP request is over. */
 void call_free(struct call *c);
 
+/* Those that wait to be used again, when no other is left. */
+void calls_done(struct rest *r);
+
 /* What core answered. */
 void call_was_read(struct call *c, int err);
 void call_was_operated(struct call *c, const struct effect *e);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SCOPE_MAX = 64 };
+
 /* What was changed can be gone again by the time a repeated request is answered. */
 static void gone(struct call *c)
 {
@@ -132,13 +134,44 @@ void handle_rotate(struct call *c)
 
 /* ── access tokens ─────────────────────────────────────────────────────────────────────────── */
 
-static uint32_t asked_scopes(const struct call *c)
+/* A scope of whatever service: a game server's token is shown to others than us. */
+static bool is_scope(struct str word)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return word.len <= SCOPE_MAX && strspn(word.at, allowed) == word.len;
+}
+
+static int check_scopes(struct call *c)
 {
     const struct argument *list = call_argument(c, "scopes");
-    uint32_t scopes = 0;
-    for (size_t i = 0; i < list->n_items; i++)
-        scopes |= access_scope(list->items[i]);
-    return scopes;
+    char shown[ARGUMENTS_SHOWN_MAX + 16];
+    for (size_t i = 0; i < list->n_items; i++) {
+        if (is_scope(list->items[i]))
+            continue;
+        int err = arguments_refuse(&c->arguments, "scopes",
+                                   "A scope is at most %d letters, digits, '.', '_' and '-', "
+                                   "not %s.",
+                                   SCOPE_MAX, arguments_show(shown, list->items[i]));
+        call_refuse_argument(c);
+        return err;
+    }
+    return 0;
+}
+
+/* "game,profile_write", in the arguments' arena. */
+static const char *asked_scopes(struct call *c)
+{
+    const struct argument *list = call_argument(c, "scopes");
+    struct buf words = {0};
+    for (size_t i = 0; i < list->n_items; i++) {
+        buf_append(&words, ",", i > 0);
+        buf_append(&words, list->items[i].at, list->items[i].len);
+    }
+    struct str kept =
+        arena_str(&c->arguments.arena, (struct str){(const char *)words.data, words.len});
+    buf_done(&words);
+    return kept.at;
 }
 
 /* From the second of the first asking, so that a repeat gets the same token. */
@@ -147,13 +180,14 @@ static void show_access_token(struct call *c)
     struct buf text = {0};
     struct access_answer answer = {
         .account = call_argument(c, "account")->text.at,
-        .scopes = asked_scopes(c),
+        .scopes = call_argument(c, "scopes")->items,
+        .n_scopes = call_argument(c, "scopes")->n_items,
         .issued_wall_ms = c->asked_wall_ms / 1000 * 1000,
     };
     answer.expires_wall_ms =
         answer.issued_wall_ms + call_argument(c, "expires_in_s")->number * 1000;
-    access_issue(c->rest->access, answer.account, answer.scopes, answer.issued_wall_ms,
-                 answer.expires_wall_ms, &text);
+    access_issue_words(c->rest->access, answer.account, asked_scopes(c), answer.issued_wall_ms,
+                       answer.expires_wall_ms, &text);
     buf_append(&text, "", 1);
     answer.text = (const char *)text.data;
     call_render(c, &access_token_shape, &answer);
@@ -163,13 +197,13 @@ static void show_access_token(struct call *c)
 
 void handle_issue(struct call *c)
 {
-    struct buf scopes = {0};
     char detail[128];
-    access_scopes_print(asked_scopes(c), &scopes);
-    buf_append(&scopes, "", 1);
+    if (check_scopes(c) != 0) {
+        call_read(c);
+        return;
+    }
     int len = snprintf(detail, sizeof(detail), "%s: %s", call_argument(c, "account")->text.at,
-                       (const char *)scopes.data);
-    buf_done(&scopes);
+                       asked_scopes(c));
     struct operate o = {
         .verb = OPERATE_ISSUE,
         .detail = {detail, len < (int)sizeof(detail) ? (size_t)len : sizeof(detail) - 1},

@@ -643,6 +643,14 @@ static struct str read_scopes(struct reader *r, const struct json *v, struct cal
     return copy;
 }
 
+/* A game server that has no master token, where it thinks it has one, must not go on with a token
+ * that is not extended. */
+static bool is_without_master(const struct json *v, struct str token, struct str scopes)
+{
+    const struct json *given = json_member(v, "extend_token");
+    return scopes.len > 0 && token.len == 0 && given && json_kind(given) == JSON_KIND_TEXT;
+}
+
 static void open_item(struct item *item, const struct json *v)
 {
     struct reader r = {0};
@@ -654,6 +662,9 @@ static void open_item(struct item *item, const struct json *v)
     struct str scopes = read_scopes(&r, v, item->call);
     if (r.failed)
         refuse_item(item, ERR_BAD_ARGUMENT, r.why);
+    else if (is_without_master(v, token, scopes))
+        refuse_item(item, ERR_BAD_ACCESS_TOKEN,
+                    "The access token cannot be extended: extend_token is empty.");
     else
         open_token(item, key, token, scopes);
 }

@@ -54,8 +54,6 @@ static void list_schema(struct json_writer *w, const struct field *f)
     json_key(w, "items");
     json_open_object(w);
     key_type(w, "string");
-    if (f->words)
-        words(w, f->words);
     json_close_object(w);
 }
 
@@ -431,7 +429,9 @@ static void error_schema(struct json_writer *w)
         {.name = "code", .kind = SHAPE_TEXT, .help = "a word for machines"},
         {.name = "message", .kind = SHAPE_TEXT, .help = "a sentence for people"},
         {.name = "argument", .kind = SHAPE_TEXT, .help = "the argument that is to blame"},
-        {.name = "ticket", .kind = SHAPE_ID, .help = "the request that was refused"},
+        {.name = "ticket",
+         .kind = SHAPE_ID,
+         .help = "for `muster why`; of what is refused at once there is none"},
         {.name = "retry_after", .kind = SHAPE_INT64, .help = "seconds; also in the head"},
         {.name = "ban_id", .kind = SHAPE_ID, .help = "also in the head: X-Ban-Id"},
         {.name = "ban_until", .kind = SHAPE_TEXT, .help = "also in the head: X-Ban-Until"},

@@ -17,7 +17,7 @@ enum field_kind {
     FIELD_INT,     /* min..max */
     FIELD_TEXT,    /* min..max bytes of UTF-8 without control characters */
     FIELD_WORD,    /* one of words */
-    FIELD_LIST,    /* min..max texts, each one of words when there are any */
+    FIELD_LIST,    /* min..max texts */
     FIELD_BOOL,    /* true or false, as text in any case; also 1 or 0 */
     FIELD_JSON,    /* an object of at most max bytes; as text, JSON */
     FIELD_OBJECTS, /* min..max objects; as text, a JSON array */

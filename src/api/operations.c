@@ -186,6 +186,8 @@ static const char *const bool_words[] = {"true", "false", NULL};
         ERR_NOT_FOUND, ERR_WRONG_PROVIDER, ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_BANNED,       \
         ERR_TOO_MANY, ERR_NO_HOST, ERR_NO_PLACE, ERR_SPAWN_FAILED, ERR_SPAWN_TIMEOUT,              \
         ERR_REGION_NOT_SUPPORTED, ERR_TICKET_CANCELLED, ERR_HOST_AWAY
+#define SCOPE_IN_LIST(name, word, help) word ", "
+#define OWN_SCOPES ACCESS_SCOPES(SCOPE_IN_LIST)
 
 #define OF_FLEET                                                                                   \
     {                                                                                              \
@@ -980,9 +982,8 @@ const struct operation operations[] = {
                     .kind = FIELD_LIST,
                     .required = true,
                     .min = 1,
-                    .max = ACCESS_ORDER_END,
-                    .words = scope_words,
-                    .help = "what it allows"},
+                    .max = 32,
+                    .help = "what it allows: " OWN_SCOPES "or one of another service"},
                    {.name = "expires_in_s",
                     .kind = FIELD_INT,
                     .min = 1,

@@ -79,6 +79,11 @@ void handle_ban_update(struct call *c)
     const struct argument *reason = call_argument(c, "reason");
     struct operate o = {.verb = OPERATE_UPDATE_BAN, .target = call_argument(c, "id")->number};
     c->noun = "ban";
+    if (!reason->given && !call_argument(c, "expires")->given) {
+        call_refuse(c, ERR_BAD_ARGUMENT, NULL, "reason or expires is missing: what to change.");
+        call_read(c);
+        return;
+    }
     if (reason->given)
         o.reason = reason->text;
     if (take_expires(c, &o.expires_wall_ms) != 0) {

@@ -64,7 +64,9 @@ static const char opening[] =
     "again, the same number as in the header `Retry-After`. When no host is healthy it is the time "
     "until the first one that failed is tried again.\n"
     "\n"
-    "A refusal of a seat has more than a sentence: `ticket`, for `muster why`; `ban_id`, "
+    "A refusal of a seat has more than a sentence: `ticket`, for `muster why`, when a server was "
+    "started for it (what is refused at once leaves no ticket, and its sentence says all there "
+    "is); `ban_id`, "
     "`ban_until` and `ban_reason` of a ban, as the "
     "headers `X-Ban-Id`, `X-Ban-Until` and `X-Ban-Reason` (where what is no ASCII is escaped as in "
     "a URL); `players`, of several those to blame; and `output`, what the game server said "
@@ -115,9 +117,7 @@ static void field_type(struct buf *out, const struct field *f)
         words(out, f->words);
         return;
     case FIELD_LIST:
-        say(out, "list%s", f->words ? " of " : "");
-        if (f->words)
-            words(out, f->words);
+        say(out, "list");
         return;
     case FIELD_BOOL:
         say(out, "`true` or `false`");

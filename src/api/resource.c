@@ -21,11 +21,6 @@ const char *const session_state_words[] = {"opening", "open",     "lost",   "can
 const char *const session_kind_words[] = {"match", "room", NULL};
 const char *const ticket_state_words[] = {"open", "done", "failed", "cancelled", "ended", NULL};
 const char *const role_words[] = {"server", "chat", NULL};
-const char *const scope_words[] = {
-#define X(name, word, help) word,
-    ACCESS_SCOPES(X)
-#undef X
-        NULL};
 
 static const char *const passed_words[] = {"offline", "away", "unlisted", "draining",
                                            "failing", "full", NULL};
@@ -543,10 +538,8 @@ static void write_scopes(struct json_writer *w, const void *object,
     const struct access_answer *v = object;
     (void)config;
     json_open_array(w);
-    for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
-        if (v->scopes & bit)
-            json_text(w, str_of(access_scope_name(bit)));
-    }
+    for (size_t i = 0; i < v->n_scopes; i++)
+        json_text(w, v->scopes[i]);
     json_close_array(w);
 }
 
@@ -556,7 +549,10 @@ const struct shape access_token_shape = {
     .rows =
         (const struct shape_row[]){
             ROW(TEXT, "account", struct access_answer, account, NULL),
-            {.name = "scopes", .kind = SHAPE_WORDS, .words = scope_words, .write = write_scopes},
+            {.name = "scopes",
+             .kind = SHAPE_TEXTS,
+             .write = write_scopes,
+             .help = "what it allows, here and elsewhere"},
             ROW(TIME, "issued_at", struct access_answer, issued_wall_ms, NULL),
             ROW(TIME, "expires_at", struct access_answer, expires_wall_ms, NULL),
             ROW(TEXT, "token", struct access_answer, text,

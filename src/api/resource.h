@@ -37,7 +37,8 @@ struct token_answer {
 
 struct access_answer {
     const char *account;
-    uint32_t scopes;
+    const struct str *scopes;
+    size_t n_scopes;
     int64_t issued_wall_ms;
     int64_t expires_wall_ms;
     const char *text;
@@ -105,4 +106,3 @@ extern const char *const provider_words[];
 extern const char *const session_state_words[];
 extern const char *const ticket_state_words[];
 extern const char *const role_words[];
-extern const char *const scope_words[];

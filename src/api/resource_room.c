@@ -65,7 +65,8 @@ const struct shape host_shape = {
             ROW(FLOAT, "cpu_percent", struct view_host, cpu_percent, "by its last heartbeat"),
             ROW(FLOAT, "memory_percent", struct view_host, memory_percent, "by its last heartbeat"),
             ROW(FLOAT, "load_percent", struct view_host, load_percent,
-                "the larger of both, with what was placed there since; the lowest is chosen"),
+                "the larger of both, with a guess at what was placed there since, up to 100; the "
+                "host with the lowest is chosen"),
             ROW(INT32, "rooms", struct view_host, rooms, "starting, open and ending there"),
             ROW(INT32, "servers", struct view_host, servers, "that run by its last heartbeat"),
             ROW(INT32, "strangers", struct view_host, strangers, "of which are not ours"),
@@ -275,7 +276,9 @@ const struct shape version_shape = {
             ROW_OR_NULL(ID, "id", struct view_version, id, "null: in the configuration only"),
             ROW(TEXT, "fleet", struct view_version, fleet, NULL),
             ROW(TEXT, "name", struct view_version, name, NULL),
-            ROW(BOOL, "enabled", struct view_version, enabled, "players can join it"),
+            ROW(BOOL, "enabled", struct view_version, enabled,
+                "players can join it: it is not turned off, and one that is not in the "
+                "configuration has a deployment in use"),
             ROW(BOOL, "quarantined", struct view_version, quarantined,
                 "its servers crashed too often"),
             ROW_OR_NULL(TEXT, "reason", struct view_version, reason, "of the quarantine"),

@@ -468,6 +468,5 @@ void rest_done(struct rest *r)
     map_done(&r->calls);
     map_done(&r->waiting);
     buf_done(&r->openapi);
-    while (r->n_spares > 0)
-        arena_done(&r->spares[--r->n_spares]);
+    calls_done(r);
 }

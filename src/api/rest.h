@@ -8,7 +8,6 @@
 #include "api/door.h"
 #include "api/metrics.h"
 #include "api/seal.h"
-#include "base/arena.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "net/http.h"
@@ -21,6 +20,7 @@ struct agents;
 struct agones;
 struct bus;
 struct buses;
+struct call;
 struct feed;
 struct geo;
 struct login;
@@ -33,7 +33,7 @@ enum {
     REST_STORE_MS = 10 * 1000, /* the store's time to make durable what was seen */
     REST_WAIT_MAX_S = 60,
     REST_KEY_MAX = 128, /* an Idempotency-Key */
-    REST_SPARES = 64,   /* arenas that wait for the next call */
+    REST_SPARES = 64,   /* calls that are over and wait to be used again */
 };
 
 struct rest_config {
@@ -82,7 +82,7 @@ struct rest {
     struct list asking;   /* calls that wait for what core says to a player or an agent */
     struct list resuming; /* calls that go on at the end of this turn */
 
-    struct arena spares[REST_SPARES]; /* of calls that are over; empty */
+    struct call *spares[REST_SPARES];
     size_t n_spares;
 };
 

@@ -123,12 +123,19 @@ static void *writer_run(void *arg)
     return arg;
 }
 
-static void call_writer(void)
+/* With the lock held. True when the writer is to be woken. */
+static bool has_work(void)
 {
     if (filling_len == 0 || called)
-        return;
+        return false;
     called = true;
-    pthread_cond_signal(&wake);
+    return true;
+}
+
+static void call_writer(void)
+{
+    if (has_work())
+        pthread_cond_signal(&wake);
 }
 
 static void gather(const char *line, size_t n)
@@ -214,8 +221,10 @@ void log_gather(bool on)
 void log_flush(void)
 {
     pthread_mutex_lock(&lock);
-    call_writer();
+    bool call = has_work();
     pthread_mutex_unlock(&lock);
+    if (call) /* not under the lock: the writer may wake at once and want it */
+        pthread_cond_signal(&wake);
 }
 
 uint64_t log_dropped(void)

@@ -18,13 +18,15 @@
 enum {
     ROOMS = 4,
     PLAYERS = 8000,
+    TOKENS_MAX = 20,
     REQUEST_MAX = 8 * 1024,
     SPAWN_WAIT_S = 10,
 };
 
 static struct {
     int64_t connections;
-} wish = {.connections = 64};
+    int64_t tokens;
+} wish = {.connections = 64, .tokens = 1};
 
 const struct arg bench_join_options[] = {
     {.name = "--connections",
@@ -34,6 +36,13 @@ const struct arg bench_join_options[] = {
      .max = BENCH_CLIENTS_MAX,
      .value = "N",
      .help = "clients, each with one request under way (64)"},
+    {.name = "--tokens",
+     .kind = ARG_NUMBER,
+     .into = &wish.tokens,
+     .min = 1,
+     .max = TOKENS_MAX,
+     .value = "N",
+     .help = "of each player, in turn; with 10 Muster has forgotten each when it comes again (1)"},
     BENCH_ARG_RUNS,
     BENCH_ARG_SECONDS,
     BENCH_ARG_LOG_LEVEL,
@@ -227,8 +236,8 @@ bool bench_join(struct bench *b)
     found = (struct bench_pair){0};
     bench_path(b, "join", data);
     bool ok = served_start(&s, b, &(struct served_plan){.data = data, .config = config}) &&
-              bench_players_make(&h.players, b, data, PLAYERS) && listen_somewhere(&h, b) &&
-              beat(&h, b);
+              bench_players_make(&h.players, b, data, PLAYERS, (size_t)wish.tokens) &&
+              listen_somewhere(&h, b) && beat(&h, b);
     for (int i = 0; ok && i < ROOMS; i++)
         ok = open_room(&h, b, i);
     ok = ok && measure(b, &h, &found);

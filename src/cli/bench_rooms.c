@@ -14,17 +14,19 @@
 
 enum { HOUR_MS = 3600 * 1000 };
 
-static void issue(const struct access *access, const char *account, uint32_t scope,
+/* With another number, another token. */
+static void issue(const struct access *access, const char *account, uint32_t scope, int64_t number,
                   char dst[BENCH_ROOM_TOKEN_MAX])
 {
     struct buf text = {0};
     int64_t now_ms = clock_wall_ms() / 1000 * 1000;
-    access_issue(access, account, scope, now_ms, now_ms + HOUR_MS, &text);
+    access_issue(access, account, scope, now_ms, now_ms + HOUR_MS + number * 1000, &text);
     (void)str_copy(dst, BENCH_ROOM_TOKEN_MAX, (struct str){(const char *)text.data, text.len});
     buf_done(&text);
 }
 
-bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n)
+bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n,
+                        size_t tokens_each)
 {
     uint8_t secret[CORE_SECRET_SIZE];
     char why[SECRET_WHY_MAX], account[32];
@@ -32,12 +34,12 @@ bool bench_players_make(struct bench_players *p, struct bench *b, const char *da
         return bench_fail(b, "%s", why);
     struct access *access = access_new(secret);
     access_configure(access, "1", NULL, 0);
-    issue(access, "host", ACCESS_HOST, p->host);
-    p->tokens = xcalloc(n, sizeof(*p->tokens));
-    p->n = n;
-    for (size_t i = 0; i < n; i++) {
-        snprintf(account, sizeof(account), "player-%zu", i);
-        issue(access, account, ACCESS_GAME, p->tokens[i]);
+    issue(access, "host", ACCESS_HOST, 0, p->host);
+    p->n = n * tokens_each;
+    p->tokens = xcalloc(p->n, sizeof(*p->tokens));
+    for (size_t i = 0; i < p->n; i++) {
+        snprintf(account, sizeof(account), "player-%zu", i % n);
+        issue(access, account, ACCESS_GAME, (int64_t)(i / n), p->tokens[i]);
     }
     access_free(access);
     explicit_bzero(secret, sizeof(secret));

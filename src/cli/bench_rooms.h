@@ -14,16 +14,17 @@ enum { BENCH_ROOM_TOKEN_MAX = 512 };
 
 /* Zeroed = none. */
 struct bench_players {
-    char (*tokens)[BENCH_ROOM_TOKEN_MAX]; /* of scope game, for one account each */
-    size_t n;
-    char host[BENCH_ROOM_TOKEN_MAX]; /* of scope game_host */
+    char (*tokens)[BENCH_ROOM_TOKEN_MAX]; /* of scope game: one of each player, then the next */
+    size_t n;                             /* tokens */
+    char host[BENCH_ROOM_TOKEN_MAX];      /* of scope game_host */
 };
 
-/* Signs their tokens with the secret of a Muster's data folder. */
-bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n);
+/* Signs their tokens, so many for each, with the secret of a Muster's data folder. */
+bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n,
+                        size_t tokens_each);
 void bench_players_done(struct bench_players *p);
 
-/* The token of the i-th, over and over. */
+/* The i-th token, over and over. */
 const char *bench_player(const struct bench_players *p, int64_t i);
 
 /* Starts `muster agent` for that Muster, in folder/agent; it ends its servers when it is ended. */

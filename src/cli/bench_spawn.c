@@ -1,6 +1,6 @@
 /* From asking for a room to its server's `inited`, through control plane, agent and shim, beside
  * the same program started bare by posix_spawn until its first word over ZeroMQ. One at a time; the
- * two take turns. */
+ * two take turns, and neither begins while the other's rest is still being done. */
 #include "agent/zeromq.h"
 #include "api/access.h"
 #include "base/clock.h"
@@ -21,7 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROOMS_EACH = 20, WAIT_MS = 10 * 1000, REQUEST_MAX = 8 * 1024, HOST_TRIES = 100 };
+enum {
+    ROOMS_EACH = 20,
+    WAIT_MS = 10 * 1000,
+    REQUEST_MAX = 8 * 1024,
+    HOST_TRIES = 100,
+    SETTLE_US = 25 * 1000, /* the agent lays in what it gave; what ended is cleared away */
+};
 
 const struct arg bench_spawn_options[] = {
     BENCH_ARG_RUNS, BENCH_ARG_LOG_LEVEL, BENCH_ARG_DATA_ROOT, BENCH_ARG_JSON, {0},
@@ -139,9 +145,11 @@ static bool measure_run(struct bench *b, const struct served *s, struct bare *ba
     static int64_t asked;
     struct figure rooms = {0}, bares = {0};
     for (int i = 0; i < ROOMS_EACH; i++) {
+        usleep(SETTLE_US);
         double bare_ms = start_bare(bare);
         if (bare_ms < 0)
             return bench_fail(b, "%s did not say that it is ready", bare->binary);
+        usleep(SETTLE_US);
         double ms = start_room(b, s, bench_player(players, asked++));
         if (ms < 0)
             return false;
@@ -200,7 +208,7 @@ bool bench_spawn(struct bench *b)
     snprintf(config, sizeof(config), config_format, binary);
     bench_path(b, "spawn", data);
     bool ok = served_start(&s, b, &(struct served_plan){.data = data, .config = config}) &&
-              bench_players_make(&players, b, data, 200) &&
+              bench_players_make(&players, b, data, 200, 1) &&
               bench_agent_start(b, &s, &players, &agent) && measure(b, &s, binary, &players);
     if (agent > 0) {
         kill(agent, SIGTERM); /* it ends its servers */

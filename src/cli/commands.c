@@ -105,6 +105,9 @@ const struct command commands[] = {
      .run = list_run,
      .summary = "machines that run an agent, with their load and why one is passed over",
      .synopsis = "[OPTIONS]",
+     .about =
+         "LOAD is the larger of CPU and MEMORY, with a guess at the rooms that were placed there\n"
+         "since it was last heard. A new room goes to the host with the lowest.\n",
      .options = list_options,
      .shared = remote_list_options,
      .operation = "list_hosts",

@@ -1,5 +1,7 @@
 /* `muster token …`: enrolment tokens for servers and chat servers, access tokens for this API. A
  * token is printed alone on its line, so that a script can take it. */
+#include "api/access.h"
+#include "base/suggest.h"
 #include "cli/remote.h"
 #include "cli/show.h"
 
@@ -71,6 +73,29 @@ static void explain(struct remote *r)
     buf_done(&line);
 }
 
+/* What Muster does not know may be another service's, or misspelt. */
+static void warn(struct remote *r)
+{
+    const struct json *scopes = show_at(r->answer.json, "scopes");
+    struct buf line = {0};
+    for (size_t i = 0; i < json_length(scopes); i++) {
+        struct str word = json_get_text(json_item(scopes, i));
+        struct suggestion meant = suggest_for(word.at);
+        if (access_scope(word) != 0)
+            continue;
+        for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1)
+            suggest_offer(&meant, access_scope_name(bit));
+        term_put(&line, "muster token issue: warning: ");
+        term_put_text(&line, word);
+        term_put(&line, " is no scope of Muster's");
+        if (meant.best)
+            term_printf(&line, " (did you mean %s?)", meant.best);
+        term_put(&line, "; it allows nothing here\n");
+    }
+    (void)term_flush(&line, STDERR_FILENO);
+    buf_done(&line);
+}
+
 static void print_revoked(struct remote *r)
 {
     term_put(&r->out, "token ");
@@ -103,8 +128,10 @@ int token_run(int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     code = remote_ask(&r, &ask);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE) {
         print_answer(&r);
+        warn(&r);
+    }
     remote_close(&r);
     return code;
 }

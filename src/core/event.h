@@ -269,8 +269,9 @@ struct agent_event {
 /* A command reached a host, or did not. */
 struct host_heard {
     int64_t server;
-    bool spawn;      /* of a spawn; else of a terminate */
-    int err;         /* 0: taken; ERR_IO: nobody answered; else it was refused */
+    bool spawn; /* of a spawn; else of a terminate */
+    int err; /* 0: taken; ERR_IO: nobody answered; ERR_LOGIN_FAILED: nobody was asked, for there is
+                no token for the server; else it was refused */
     struct str text; /* the refusal in words */
 };
 

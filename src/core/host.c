@@ -65,13 +65,17 @@ bool host_has_deployment(const struct host *host, const uint8_t digest[OPERATE_D
 /* ── load ──────────────────────────────────────────────────────────────────────────────────── */
 
 /* What was placed since the last heartbeat is in none of its figures: each of those counts as one
- * server does on average there, and as one percent at least. */
+ * server does on average there, and as one percent at least. That is a guess, for the load may be
+ * another program's, so the more of them there are the less each adds: together they never fill
+ * more than what is free. */
 float host_load_percent(const struct host *host)
 {
     float load =
         host->cpu_percent > host->memory_percent ? host->cpu_percent : host->memory_percent;
     float share = host->servers > 0 ? load / (float)host->servers : 1;
-    return load + (float)host->placed * (share > 1 ? share : 1);
+    float added = (float)host->placed * (share > 1 ? share : 1);
+    float left = 100 - load;
+    return left > 0 ? load + added * left / (added + left) : load;
 }
 
 static bool is_full(const struct host *host)

@@ -72,7 +72,7 @@ void host_succeeded(struct core *core, struct host *host);
 /* Why it gets nothing new. */
 enum host_passed_over host_passed_over(const struct host *host);
 
-/* max(cpu, memory) with what was placed there since its last heartbeat. */
+/* max(cpu, memory) with a guess at what was placed there since its last heartbeat: 0 to 100. */
 float host_load_percent(const struct host *host);
 
 /* True when that fleet's servers run there: a cluster's fleet only on its own. */

@@ -253,10 +253,10 @@ void room_failed(struct core *core, struct room *room, const struct room_failure
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
     enum end_reason reason = failure->timed_out ? END_SPAWN_TIMEOUT : END_SPAWN_FAILED;
     room_set_tail(room, failure->tail);
-    /* Else one player with bad settings could close it to every game. A cluster without a free
-     * server has not failed either. */
+    /* By itself: else one player with bad settings could close the host to every game. A cluster
+     * without a free server has not failed either. */
     bool cluster = room->fleet->config && room->fleet->config->provider == PROVIDER_AGONES;
-    if (!failure->by_itself && !cluster)
+    if (!failure->by_itself && !failure->no_login && !cluster)
         host_failed(core, room->host);
     if (failure->crashed && !cluster)
         version_crashed(core, room->version, room->row.deployment, failure->text);
@@ -293,6 +293,10 @@ static void timed_out(struct core *core, struct room *room)
     (void)snprintf(text, sizeof(text), "the server did not initialise in %" PRId64 " s",
                    room_config(room)->spawn_ms / 1000);
     struct room_failure failure = {.timed_out = true, .runs = true, .text = str_of(text)};
+    if (room->no_login && !room->confirmed) {
+        failure.no_login = true;
+        failure.text = STR("the login service gave no token for the server in time");
+    }
     room_failed(core, room, &failure);
 }
 

@@ -38,10 +38,11 @@ struct room {
     struct list seats;
     int32_t reserved;
     int32_t taken;
-    int32_t unheard;          /* in a row: spawns that nobody answered */
+    int32_t unheard;          /* in a row: spawns that nobody answered, or that had no token */
     int8_t missing;           /* heartbeats in a row that did not list it */
     bool listed;              /* in the heartbeat that is being looked at */
     bool confirmed;           /* its host has said that it has it */
+    bool no_login;            /* its last spawn was not said, for want of a token */
     int32_t shelved_at;       /* free seats it was shelved with */
     bool shelved;             /* among the open rooms of its version */
     int64_t asked_us;         /* the door's clock when it was asked for; 0 = unknown */
@@ -96,6 +97,7 @@ struct room_failure {
     bool runs;       /* its server may be there: it must be ended */
     bool crashed;    /* it counts against its version */
     bool by_itself;  /* it ran and exited: that says nothing about its host */
+    bool no_login;   /* the login service gave no token for it: its host was not asked */
     struct str text; /* a sentence */
     struct str tail; /* its last lines */
 };

@@ -90,14 +90,28 @@ void room_unheard(struct core *core, struct room *room)
     room_failed(core, room, &failure);
 }
 
+/* An attempt before may have had a token and have been heard, so the server must be ended. */
+static void without_token(struct core *core, struct room *room, struct str why)
+{
+    char text[320];
+    (void)snprintf(text, sizeof(text), "the login service gave no token for the server: %.*s",
+                   (int)why.len, why.at);
+    struct room_failure failure = {.runs = true, .no_login = true, .text = str_of(text)};
+    room_failed(core, room, &failure);
+}
+
 static void heard_of_spawn(struct core *core, struct room *room, const struct host_heard *heard)
 {
+    bool in_vain = heard->err == ERR_IO || heard->err == ERR_LOGIN_FAILED;
     if (room->row.state != ROOM_STARTING)
         return;
+    room->no_login = heard->err == ERR_LOGIN_FAILED;
     if (heard->err == 0)
         room_confirmed(core, room);
-    else if (heard->err == ERR_IO && ++room->unheard < UNHEARD_MAX)
+    else if (in_vain && ++room->unheard < UNHEARD_MAX)
         room_owe(core, room, UNHEARD_AGAIN_MS);
+    else if (heard->err == ERR_LOGIN_FAILED)
+        without_token(core, room, heard->text);
     else if (heard->err == ERR_IO)
         room_unheard(core, room);
     else

@@ -385,7 +385,8 @@ void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room
 {
     bool late = failure->timed_out;
     set_outcome(ticket, late ? ROOM_TRY_TIMED_OUT : ROOM_TRY_FAILED);
-    struct host *host = late ? NULL : another_host(core, ticket, failed);
+    /* Without a token for its server no other host would be asked either. */
+    struct host *host = late || failure->no_login ? NULL : another_host(core, ticket, failed);
     if (!host) {
         fail(core, ticket, late ? ERR_SPAWN_TIMEOUT : ERR_SPAWN_FAILED, failure->text);
         return;

@@ -202,7 +202,7 @@ struct view_version {
     int64_t fleet_id;
     const char *fleet;
     const char *name;
-    bool enabled;
+    bool enabled; /* players can join it */
     bool quarantined;
     const char *reason;
     int64_t deployment;

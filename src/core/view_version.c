@@ -17,13 +17,12 @@ static void show_version(const struct core *core, const struct fleet *fleet,
         .fleet_id = fleet->row.id,
         .fleet = fleet->row.name,
         .name = config ? config->name : version->row.name,
-        .enabled = !(config && config->disabled),
         .reason = "",
     };
+    ret->enabled = version_judge(fleet, str_of(ret->name)) == 0;
     if (version) {
         const struct row_version *row = &version->row;
         ret->id = row->id;
-        ret->enabled = ret->enabled && !row->disabled && !row->quarantined;
         ret->quarantined = row->quarantined != 0;
         ret->reason = row->reason;
         ret->deployment = row->deployment;

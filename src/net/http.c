@@ -208,6 +208,9 @@ void http_server_tick(struct http_server *s, int64_t monotonic_ms)
 {
     int64_t gap_ms = monotonic_ms - s->ticked_ms;
     s->ticked_ms = monotonic_ms;
+    s->ticks++;
+    if (s->n_poised > 0)
+        server_run_again(s); /* those that have waited for long are suspended */
     s->now_ms += gap_ms < GAP_MAX_MS ? gap_ms : GAP_MAX_MS;
     if (s->listen_paused) {
         s->listen_paused = false;
@@ -296,6 +299,9 @@ static void drive(struct http_server *s)
     if (!list_empty(&s->in_line))
         server_run_again(s);
     if (MHD_get_timeout(s->daemon, &ms) != MHD_YES)
+        return;
+    /* For those that are poised it says so always; whoever answers them runs it, or a tick does. */
+    if (s->n_poised > 0 && s->runs_in_vain > 0)
         return;
     if (s->runs_in_vain < RUNS_IN_VAIN_MAX)
         server_run_again(s);

@@ -9,8 +9,9 @@
  * come from the loop, so an answer may be given from anywhere, also from inside `request`.
  *
  * libmicrohttpd's ways that are dealt with here: an answer is never queued in the first call of its
- * handler (that would end keep-alive), MHD_run follows every resume, a suspended request whose
- * client vanished is found out by its deadline, a head must be complete within head_ms. What it
+ * handler (that would end keep-alive), MHD_run follows every resume, a request is suspended only
+ * when its answer does not come soon, a suspended one whose client vanished is found out by its
+ * deadline, a head must be complete within head_ms. What it
  * refuses itself (a malformed head, one beyond 16 KiB) is never seen here. A target with a broken
  * escape or a NUL, and a head that leaves in doubt where its body ends, are refused with 400
  * without asking anybody. */

@@ -34,7 +34,9 @@ struct http_server {
     int64_t rest_until_us;
     int64_t run_began_us;
     struct list in_line; /* whole requests that are handed over in later runs */
-    bool progress;       /* a callback came since MHD_run began */
+    size_t n_poised;     /* requests, see http_request.poised */
+    int64_t ticks;
+    bool progress; /* a callback came since MHD_run began */
     int runs_in_vain;
     int listen_fd; /* -1 = closed */
     uv_poll_t listen_ready;
@@ -92,7 +94,9 @@ struct http_request {
     bool has_turn;       /* it was in line and is next */
     bool handed_over;    /* `done` is owed */
     bool suspended;
-    bool unsound; /* its target */
+    bool poised;         /* it waits for its answer without being suspended */
+    int64_t poised_tick; /* … since then */
+    bool unsound;        /* its target */
     bool too_large;
     enum http_method method;
     const char *method_name; /* libmicrohttpd's, as long as the request */

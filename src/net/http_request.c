@@ -13,6 +13,8 @@ enum {
     ANSWER_BYTES_PER_MS = 32, /* a client must read that fast, beyond limits.idle_ms */
     STREAM_BLOCK = 4096,
     TURNS_IN_RUN = 8, /* so many of those in line are handed over in one run */
+    POISED_MAX = 256, /* requests; more are suspended at once */
+    POISED_TICKS = 1, /* then it is suspended */
 };
 
 /* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
@@ -117,8 +119,41 @@ static void suspend(struct http_request *r)
     MHD_suspend_connection(r->mhd);
 }
 
+static void set_poised(struct http_request *r, bool poised)
+{
+    if (poised != r->poised)
+        r->server->n_poised += poised ? 1 : (size_t)-1;
+    r->poised = poised;
+}
+
+/* To be suspended and resumed takes two system calls, and libmicrohttpd then reads in vain. Most
+ * answers come within a moment, when the next batch is durable. So a request first stays where it
+ * is: libmicrohttpd asks for its answer in each run, which costs little while such requests are few
+ * and young. Under TLS it would take them for handshakes that stall, see http.c. */
+static void wait_for_answer(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    bool young = r->poised && s->ticks - r->poised_tick < POISED_TICKS;
+    if (young)
+        return;
+    /* With its body unread it was refused by its head, and would be asked for the body. */
+    bool can = !r->poised && !r->too_large && !s->tls;
+    if (can && s->n_poised < POISED_MAX) {
+        r->poised_tick = s->ticks;
+        set_poised(r, true);
+        return;
+    }
+    set_poised(r, false);
+    suspend(r);
+}
+
 void request_resume(struct http_request *r)
 {
+    if (r->poised) {
+        set_poised(r, false);
+        server_run_again(r->server);
+        return;
+    }
     if (!r->suspended)
         return;
     r->suspended = false;
@@ -324,7 +359,7 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     (void)mhd, (void)url, (void)version;
     struct http_server *s = cls;
     struct http_request *r = *request;
-    s->progress = true;
+    s->progress |= !r->poised;
     tls_lease_heard(r->conn->lease);
     if (s->stopping)
         return MHD_NO;
@@ -351,13 +386,14 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     }
     if (r->phase == HTTP_UPLOAD)
         end_upload(r);
-    if (r->phase == HTTP_BODY && must_wait(r))
+    bool whole = r->phase == HTTP_BODY && !r->poised;
+    if (whole && must_wait(r))
         list_append(&s->in_line, &r->in_line);
-    else if (r->phase == HTTP_BODY)
+    else if (whole)
         hand_over(r);
     if (r->response)
         return queue_response(r);
-    suspend(r);
+    wait_for_answer(r);
     return MHD_YES;
 }
 
@@ -371,6 +407,7 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
     if (!r)
         return;
     *request = NULL;
+    set_poised(r, false);
     list_remove(&r->in_line);
     if (r->handed_over) {
         s->figures.requests--;

@@ -48,6 +48,7 @@ struct shim {
     int listening; /* -1 = not yet, or the disk is full */
     int children;  /* signalfd */
     int pidfd, out_fd, in_fd, job_fd;
+    int theirs[2];        /* the other ends of in_fd and out_fd, until it has them */
     bool parent;          /* the game server is our child */
     bool ended;           /* it is; what it had started may not be */
     int64_t ask_until_ms; /* how it ended, of somebody else's child */
@@ -300,7 +301,7 @@ static void ask_how_it_ended(struct shim *s)
 /* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
 
 /* Our ends do not make us wait; its ends are as it expects them. */
-static bool make_pipes(struct shim *s, int theirs[2])
+static bool make_pipes(struct shim *s)
 {
     int out[2];
     int in[2];
@@ -308,20 +309,28 @@ static bool make_pipes(struct shim *s, int theirs[2])
         return false;
     s->out_fd = out[0];
     s->in_fd = in[1];
-    theirs[0] = in[0];
-    theirs[1] = out[1];
+    s->theirs[0] = in[0];
+    s->theirs[1] = out[1];
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     fcntl(in[1], F_SETFL, O_NONBLOCK);
     fcntl(out[0], F_SETPIPE_SZ, PIPE_BYTES);
     return true;
 }
 
+static void drop_their_ends(struct shim *s)
+{
+    for (int i = 0; i < 2; i++) {
+        if (s->theirs[i] >= 0)
+            close(s->theirs[i]);
+        s->theirs[i] = -1;
+    }
+}
+
 static void start_game(struct shim *s)
 {
     enum shim_step step = SHIM_STEP_START;
     int why = 0;
-    int theirs[2] = {-1, -1};
-    bool piped = make_pipes(s, theirs);
+    bool piped = s->theirs[0] >= 0 || make_pipes(s);
     const struct start how = {.folder = s->places[FOLDER],
                               .cgroup = s->places[CGROUP],
                               .argv = s->argv,
@@ -330,12 +339,11 @@ static void start_game(struct shim *s)
                               .files = s->job->files,
                               .processes = s->job->processes,
                               .file_bytes = s->job->file_bytes,
-                              .in_fd = theirs[0],
-                              .out_fd = theirs[1]};
+                              .in_fd = s->theirs[0],
+                              .out_fd = s->theirs[1]};
     why = errno;
     pid_t pid = piped ? start(&how, &step, &why) : 0;
-    close(theirs[0]);
-    close(theirs[1]);
+    drop_their_ends(s);
     if (pid == 0) {
         s->state.failed_step = step;
         s->state.failed_errno = why;
@@ -357,6 +365,9 @@ static void start_game(struct shim *s)
 static void adopt_game(struct shim *s, const struct shim_message *m, const int fds[SHIM_FDS_MAX])
 {
     s->state = m->state;
+    drop_their_ends(s); /* it has pipes */
+    close(s->out_fd);
+    close(s->in_fd);
     s->pidfd = fds[0];
     s->out_fd = fds[1];
     s->in_fd = fds[2];
@@ -465,11 +476,12 @@ int main(int argc, char **argv)
     static struct shim s;
     int children = stand_alone();
     s = (struct shim){.control = SHIM_CONTROL_FD, .listening = -1};
-    s.pidfd = s.out_fd = s.in_fd = s.job_fd = -1;
+    s.pidfd = s.out_fd = s.in_fd = s.job_fd = s.theirs[0] = s.theirs[1] = -1;
     s.children = children;
     s.state.version = SHIM_VERSION;
     proc_boot_id(s.state.boot_id);
     start_prepare();
+    (void)make_pipes(&s); /* what fails is tried again when they are needed, and told then */
     await_order(&s);
     if (argc > 1)
         write_title(&s, argv[1]);

@@ -203,6 +203,10 @@ static void hear_command(struct world *w, struct machine *m, const struct reply 
 {
     struct process *p = find_on(m, command->server);
     bool out_of_reach = is_cut(w, m) || m->agent_down;
+    if (command->kind == EFFECT_SPAWN && random_chance(&w->random, 5)) {
+        say_heard(w, command, ERR_LOGIN_FAILED); /* without a token nobody is asked */
+        return;
+    }
     if (out_of_reach && command->kind != EFFECT_KICK_SEAT)
         say_heard(w, command, ERR_IO);
     if (out_of_reach)

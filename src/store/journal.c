@@ -21,6 +21,7 @@ enum {
      * short tail itself, past the hard limit whatever there is, and waits for readers too. */
     WAL_SOFT_PAGES = (8 << 20) / DBFILE_PAGE_SIZE,
     WAL_HARD_PAGES = (64 << 20) / DBFILE_PAGE_SIZE,
+    WAL_FIRST_BYTES = 4 << 20, /* from the beginning; more would make the start slow */
     RESTART_WAIT_MS = 200, /* the fold reads for less; somebody with a shell is not waited for */
 };
 
@@ -79,6 +80,29 @@ static int prepare(struct journal *j)
     return read_extent(j);
 }
 
+/* A commit that makes a file longer syncs the file system's own log too, with whatever others have
+ * changed there; one that overwrites syncs its bytes. The log only overwrites once it has started
+ * over, so its first bytes are written now. SQLite takes no zeros for a frame. What fails here
+ * costs time later, and nothing else: the length before is restored, so as not to take a full
+ * disk's last bytes. */
+static void lengthen_log(struct journal *j)
+{
+    static const char zeros[64 * 1024];
+    sqlite3_file *log = NULL;
+    sqlite3_int64 was = 0;
+    (void)sqlite3_file_control(j->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (!log || !log->pMethods || log->pMethods->xFileSize(log, &was) != SQLITE_OK)
+        return;
+    int rc = SQLITE_OK;
+    for (sqlite3_int64 at = was; rc == SQLITE_OK && at < WAL_FIRST_BYTES;
+         at += (int64_t)sizeof(zeros))
+        rc = log->pMethods->xWrite(log, zeros, (int)sizeof(zeros), at);
+    if (rc == SQLITE_OK && was < WAL_FIRST_BYTES)
+        rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+    if (rc != SQLITE_OK)
+        (void)log->pMethods->xTruncate(log, was);
+}
+
 int journal_open(struct journal *j, const char *folder, struct why *why)
 {
     int err = dbfile_open(folder, JOURNAL_FILE, &schema, &j->db, why);
@@ -88,8 +112,10 @@ int journal_open(struct journal *j, const char *folder, struct why *why)
     int rc = prepare(j);
     if (rc == SQLITE_OK && j->rows != (j->rows ? j->last - j->first + 1 : 0))
         rc = SQLITE_CORRUPT;
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
+        lengthen_log(j);
         return 0;
+    }
     why_set(why,
             "%s/" JOURNAL_FILE " cannot be read: %s. Restore the whole folder from a backup, or "
             "choose another data folder.",

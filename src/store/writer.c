@@ -93,8 +93,8 @@ void writer_submit(struct writer *w, const struct store_batch *batch)
     assert(w->state == WRITER_IDLE);
     w->batch = *batch;
     w->state = WRITER_COMMITTING;
-    pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
+    pthread_cond_broadcast(&w->changed); /* not under the lock, which the thread wants at once */
 }
 
 bool writer_poll(struct writer *w, int *ret_result)

@@ -115,8 +115,10 @@ def test_command_line_and_environment(agent, control):
     assert json.loads(env.pop("discovery_services")) == {"login": "http://x"}
     env.pop(MARK)
     env.pop("LC_CTYPE", None)  # Python's own
-    assert env == {"A": "b c", "game_max_players": "16", "login_access_token": "secret",
+    assert env == {"A": "b c", "game_max_players": "16", "login_access_token": "***",
                    "room_id": "1012"}
+    environ = Path(f"/proc/{control.of(12, 'inited')[0]['pid']}/environ").read_text()
+    assert "login_access_token=secret" in environ.split("\0")
     assert "secret" not in agent.log()
 
 

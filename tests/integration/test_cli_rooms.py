@@ -239,6 +239,17 @@ def test_life_of_a_ban(scene, cli):
 
 
 @arena
+def test_a_version_that_is_not_switched_to_is_not_the_one_played(host, world, cli, tmp_path):
+    with tarfile.open(tmp_path / "game.tar.gz", mode="w:gz") as out:
+        out.addfile(tarfile.TarInfo("game"))
+    cli("deploy", "arena", "2.0", str(tmp_path / "game.tar.gz"))
+    cli("room", "create", "arena")
+    assert host.spawned.get(timeout=10).spawn["version"] == "1.0"
+    shown = {v["name"]: v["enabled"] for v in json.loads(cli("versions", "arena", "-o", "json").stdout)}
+    assert (shown["1.0"], shown["2.0"]) == (True, False)
+
+
+@arena
 def test_what_operators_turn_off_and_on(scene, world, cli):
     query = {"fleet": "arena", "version": "1.0"}
     archive = io.BytesIO()

@@ -323,12 +323,23 @@ def test_a_token_that_cannot_be_extended_leaves_the_seat_reserved(world, host, a
     with pytest.raises(Refused) as refused:
         server.joined(made["key"], extend_token="rubbish", extend_scopes="profile")
     assert refused.value.error["code"] == "bad_access_token"
+    with pytest.raises(Refused) as refused:
+        server.joined(made["key"], extend_token="", extend_scopes="profile")
+    assert refused.value.error["code"] == "bad_access_token"
+    assert refused.value.error["message"] == "The access token cannot be extended: extend_token is empty."
     (seat,) = world.api.all("/v1/seats", room=made["id"])
     assert seat["state"] == "reserved"
     master = token_of(world, "master", "game_multi", "game_ban")
     told = server.joined(made["key"], extend_token=master, extend_scopes=["game_multi"])
     assert sorted(told["scopes"]) == ["game", "game_multi"]
     assert told["access_token"] != ann.token
+
+
+@pytest.mark.parametrize("extension", [{"extend_token": "", "extend_scopes": ""}, {"extend_scopes": "profile"},
+                                       {"extend_token": "rubbish"}])
+def test_a_token_is_extended_only_when_both_are_passed(host, ann, extension):
+    made = ann.create()
+    assert server_of(host, made).joined(made["key"], **extension)["scopes"] == ["game"]
 
 
 # --- looking

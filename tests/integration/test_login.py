@@ -404,8 +404,12 @@ def test_a_spawn_without_its_token_does_not_happen(start, login):
     ann = KnownPlayer(world, "ann")
     with FakeHost(world.muster) as host:
         answer = ann.ask("POST", "/create/arena/main/1.0", data={})
-        assert answer.status == 503, answer
+        assert (answer.status, answer.error["code"]) == (503, "spawn_failed"), answer
+        assert answer.error["message"] == (
+            "The login service gave no token for the server: the token it gave is another account's.")
         assert host.spawned.empty()
+        (told,) = world.api.all("/v1/hosts")
+        assert told["passed_over"] is None  # it has done nothing wrong
         assert ann.seats() == []
 
 

@@ -82,6 +82,7 @@ def test_without_a_host_there_is_no_room(ann):
         answer = ann.cannot(503, "no_host", verb, data={"region": "EU"})
         assert int(answer.head["retry-after"]) == answer.error["retry_after"] == 5
         assert answer.error["message"] == "No healthy host in EU: there is none."
+        assert "ticket" not in answer.error  # nothing was begun
     answer = ann.cannot(503, "no_place", data={"auto_create": False})
     assert int(answer.head["retry-after"]) == answer.error["retry_after"] == 5
 
@@ -252,6 +253,8 @@ def test_a_ban_is_issued_read_changed_and_lifted(warden):
     assert warden.get(f"/ban/{number}") == {
         **ban, "reason": "cheated", "expires": "2098-01-01 00:00:00"}
     assert warden.post(f"/ban/{number}", reason="again") == {}
+    assert warden.refused("POST", f"/ban/{number}", 400, "bad_argument") == (
+        "reason or expires is missing: what to change.")
     assert warden.get(f"/ban/{number}")["expires"] == "2098-01-01 00:00:00"
     answer = warden.ask("DELETE", f"/ban/{number}")
     assert (answer.status, answer.json) == (200, {})

@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from agent_proc import Agent, alive, free_ports
+from agent_proc import MARK, Agent, alive, free_ports
 from muster_proc import REPO, run
 from players import token_of
 from real_rooms import ARENA, PROBE, Rooms, parent_of, playing
@@ -223,6 +223,50 @@ def test_what_keeps_a_server_from_coming_up_is_told(make_rooms):
     rooms.wait(lambda: not any(map(alive, rooms.agent.pids())), "end of all that did not come up")
     rooms.wait(lambda: rooms.host_state() == "well", "end of a back-off")
     assert rooms.joined(rooms.create("ann"))["account"] == "ann", "the others are not touched"
+
+
+def leaky(tmp_path, **changes):
+    env = [{"key": "STATS_KEY", "value": "0123-stats-4567"}, {"key": MARK, "value": str(tmp_path)}]
+    return {"access_token": {"account": "server-of-arena", "scopes": "profile"}, "env": env,
+            "server_settings": '{"map": "ice", "db": {"password": "correct horse"}}', **changes}
+
+
+def test_what_a_game_server_was_given_is_not_shown_to_players(make_rooms, tmp_path):
+    """It prints all of its environment, then ends or goes on."""
+    arguments = ["--exit", "3", "--token", "tell-nobody"]
+    rooms = make_rooms(others={"leaky": leaky(tmp_path, arguments=arguments),
+                               "sound": leaky(tmp_path)})
+    answer = rooms.player("ann", "leaky").cannot(503, "spawn_failed", "create")
+    said = answer.error["output"]
+    assert "that was all" in said and '"map' in said.replace("\\", "")
+    for hidden in ("eyJ", "correct horse", "0123-stats", "tell-nobody"):
+        assert hidden not in said, said
+    assert '"login_access_token": "***"' in said and '"--token", "***"' in said
+
+    placed = rooms.create("ann", game="sound")
+    told = rooms.joined(placed)
+    assert told["account"] == "ann" and told["access_token"].startswith("eyJ")
+    rooms.agent.say(placed["server"], json.dumps({"key": placed["key"]}))
+    environ = Path(f"/proc/{rooms.pid(placed)}/environ").read_text()
+    assert "login_access_token=eyJ" in environ and "STATS_KEY=0123-stats-4567" in environ
+    logs = rooms.agent.ask("GET", f"/servers/{placed['server']}/logs")[1].decode()
+    end_it_now(rooms, placed)
+    shown = rooms.ended(placed)["exit"]["tail"], rooms.agent.show(placed["server"])["tail"]
+    for text in (logs, *shown):
+        assert "***" in text
+        for hidden in ("eyJ", "correct horse", "0123-stats", placed["key"]):
+            assert hidden not in text, text
+
+
+def test_an_agent_that_took_over_knows_what_was_given(make_rooms, tmp_path):
+    rooms = make_rooms(others={"sound": leaky(tmp_path)})
+    placed = rooms.create("ann", game="sound")
+    rooms.agent.kill9()
+    rooms.agent.start()
+    logs = rooms.agent.ask("GET", f"/servers/{placed['server']}/logs")[1].decode()
+    assert '"argv"' in logs
+    for hidden in ("eyJ", "correct horse", "0123-stats"):
+        assert hidden not in logs, logs
 
 
 def test_one_that_hangs_and_ignores_sigterm_is_killed(make_rooms):
@@ -680,8 +724,9 @@ def test_a_ban_by_account_and_then_by_address(make_rooms):
     rooms.joined(placed, friend.json["key"])
     with rooms.agent.follow(placed["server"], lines=0) as log:
         ban = warden.post("/ban/issue", account="eve", reason="cheats", expires="2099-01-01 00:00:00")
-        kick = log.message()
-    assert (kick["method"], kick["params"]["key"]) == ("kick", placed["key"])
+        assert log.message()["params"] == {"key": "***", "reason": "cheats"}
+    kick = rooms.heard(placed, lambda m: m.get("method") == "kick")
+    assert kick["params"]["key"] == placed["key"]
     assert rooms.seats("eve") == []
     assert rooms.code(placed, "joined", key=placed["key"]) == 403
 

@@ -94,7 +94,15 @@ class Rooms:
         with self.agent.follow(placed["server"], lines=0) as log:
             self.agent.say(placed["server"], {
                 "jsonrpc": "2.0", "method": method, "params": params, "id": number})
-            return log.answer_to(number)
+            log.answer_to(number)
+        return self.heard(placed, lambda m: m.get("id") == number and "method" not in m)
+
+    def heard(self, placed, condition):
+        """From the file on the host: what the agent hands out has no keys and tokens in it."""
+        log = self.agent.data / "servers" / str(placed["server"]) / "log"
+        messages = (json.loads(line[4:]) for line in log.read_text().splitlines()
+                    if line.startswith("got "))
+        return next(filter(condition, messages))
 
     def code(self, placed, method, **params):
         """0 or that of the error."""

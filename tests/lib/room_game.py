@@ -21,6 +21,7 @@ def main():
     parser.add_argument("--crash", action="store_true")
     parser.add_argument("--status", default="ok", help='what it answers; "" = nothing')
     parser.add_argument("--ignore-term", action="store_true")
+    parser.add_argument("--token", help="something that it prints and nobody may read")
     options = parser.parse_args()
 
     print(json.dumps({"argv": sys.argv, "env": dict(os.environ), "cwd": os.getcwd()}), flush=True)

@@ -1,5 +1,6 @@
 #include "agent/link.h"
 
+#include "agent/endpoint.h"
 #include "agent/zeromq.h"
 #include "base/buf.h"
 #include "lib/loop.h"
@@ -51,7 +52,7 @@ static void on_message(void *user, struct str bytes)
 static void bind_link(struct world *w)
 {
     char why[LINK_WHY_MAX] = "";
-    w->link = links_bind(w->links, w->path, 12, on_message, w, why);
+    w->link = links_bind(w->links, w->path, -1, 12, on_message, w, why);
     assert_string_equal(why, "");
     assert_non_null(w->link);
 }
@@ -151,6 +152,25 @@ static void what_is_sent_before_the_peer_is_there_arrives(void **state)
     void *game = game_new(w);
     assert_string_equal(heard(w, game), "kept 1");
     assert_string_equal(heard(w, game), "kept 2");
+    zeromq.close(game);
+}
+
+/* It starts while ZeroMQ is still being told of its socket. */
+static void who_came_before_the_link_is_heard(void **state)
+{
+    struct world *w = *state;
+    struct endpoints endpoints;
+    char why[LINK_WHY_MAX] = "";
+    game_link_close(w->link);
+    unlink(w->path);
+    endpoints_init(&endpoints, w->folder);
+    int listener = endpoints_listen(&endpoints, w->path);
+    void *game = game_new(w);
+    say(game, "early");
+    w->link = links_bind(w->links, w->path, listener, 12, on_message, w, why);
+    assert_non_null(w->link);
+    RUN_UNTIL(w, w->n_got == 1);
+    assert_string_equal(got(w), "early|");
     zeromq.close(game);
 }
 
@@ -308,7 +328,7 @@ static void a_path_that_cannot_be_is_a_clause(void **state)
 {
     struct world *w = *state;
     char why[LINK_WHY_MAX] = "";
-    assert_null(links_bind(w->links, "/nowhere/at/all", 1, on_message, w, why));
+    assert_null(links_bind(w->links, "/nowhere/at/all", -1, 1, on_message, w, why));
     assert_non_null(strstr(why, "/nowhere/at/all"));
     assert_non_null(strstr(why, "No such file"));
 }
@@ -318,6 +338,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_new, world_free)
     const struct CMUnitTest tests[] = {
         TEST(messages_go_both_ways),
+        TEST(who_came_before_the_link_is_heard),
         TEST(what_is_sent_before_the_peer_is_there_arrives),
         TEST(a_long_conversation_never_stalls),
         TEST(a_flood_is_taken_whole_and_in_order),

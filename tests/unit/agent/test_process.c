@@ -348,9 +348,9 @@ static void endpoint_is_for_one_uid(void **state)
     struct process *p = spawn(&w, 1, "idle", NULL);
     struct sockaddr_un here = {.sun_family = AF_UNIX};
     strcpy(here.sun_path, process_endpoint(p));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
-    assert_int_equal(listen(fd, 8), 0);
+    int fd = process_take_listener(p);
+    assert_true(fd >= 0);
+    assert_int_equal(process_take_listener(p), -1);
     RUN_UNTIL(&w, says(p, "ready"));
     for (uid_t uid = UID_FIRST; uid < UID_FIRST + 2; uid++) {
         pid_t pid = fork();
@@ -573,7 +573,7 @@ static void lines_reach_its_input(void **state)
     static struct world w;
     begin(&w);
     struct process *p = spawn(&w, 1, "idle", NULL);
-    RUN_UNTIL(&w, says(p, "ready"));
+    RUN_UNTIL(&w, process_pid(p) > 0 && says(p, "ready")); /* the log may come first */
     assert_int_equal(process_write(p, STR("hello there")), 0);
     RUN_UNTIL(&w, says(p, "heard hello there\n"));
     char large[5000] = "";

@@ -89,25 +89,21 @@ static void what_is_not_given_is_what_the_row_says(void **state)
 static void what_is_no_object_is_refused(void **state)
 {
     (void)state;
-    assert_refused("settings", "[]",
-                   "settings is a JSON object of at most 40 bytes, not "
-                   "'something else'.");
+    assert_refused("settings", "[]", "settings is a JSON object of at most 40 bytes, not '[]'.");
     assert_refused("settings", "{\"a\":\"0123456789012345678901234567890123\"}",
-                   "settings is a JSON object of at most 40 bytes, not "
-                   "'{\\\"a\\\":\\\"0123456789012345678901234567890123\\\"}'.");
-    assert_refused("accounts", "[]", "accounts is a list of 1 to 2 JSON objects, not '[]'.");
+                   "settings is a JSON object of at most 40 bytes, not of 42.");
+    assert_refused("accounts", "[]", "accounts is a list of 1 to 2 JSON objects, not of 0.");
     assert_refused("accounts", "[{},{},{}]",
-                   "accounts is a list of 1 to 2 JSON objects, not 'more of them'.");
-    assert_refused("accounts", "[1]",
-                   "accounts is a list of 1 to 2 JSON objects, not 'a list of something else'.");
+                   "accounts is a list of 1 to 2 JSON objects, not of 3.");
+    assert_refused("accounts", "[1]", "accounts is a list of 1 to 2 JSON objects, not '[1]'.");
     assert_refused("full", "yes", "full is true or false, not 'yes'.");
     assert_body_refused("{\"settings\":7}",
                         "settings is a JSON object of at most 40 bytes, not '7'.");
     assert_body_refused("{\"settings\":[]}",
-                        "settings is a JSON object of at most 40 bytes, not 'a list'.");
+                        "settings is a JSON object of at most 40 bytes, not '[]'.");
     assert_body_refused("{\"full\":1}", "full is true or false, not '1'.");
     assert_body_refused("{\"accounts\":{}}",
-                        "accounts is a list of 1 to 2 JSON objects, not 'an object'.");
+                        "accounts is a list of 1 to 2 JSON objects, not '{}'.");
     assert_body_refused("{\"accounts\":true}",
                         "accounts is a list of 1 to 2 JSON objects, not 'true'.");
 }

@@ -132,8 +132,6 @@ static void test_what_the_row_refuses(void **state)
     assert_false(parse(&a, "list_servers", NULL, (const char *const[]){"--status", "up", NULL}));
     assert_false(
         parse(&a, "get_ticket", "TICKET", (const char *const[]){"7", "--wait", "1000000", NULL}));
-    assert_false(parse(&a, "issue_access_token", NULL,
-                       (const char *const[]){"--account", "a", "--scopes", "root", NULL}));
 }
 
 static void test_every_operation_can_be_asked(void **state)

@@ -257,6 +257,50 @@ static void a_spawn_that_nobody_hears_is_said_again_then_given_up(void **state)
     assert_int_equal(count_effects(f, EFFECT_TERMINATE, 0), 1);
 }
 
+/* The login service is not the host's business, and another host would get no token either. */
+static void a_host_is_not_blamed_for_the_login_service(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    host_up(f, 1, EU)->cpu = 90;
+    host_says(f, &rooms_hosts[1]);
+    conn_id conn = create(f, "ann");
+    struct room *room = spawned(f);
+    struct event heard = {.kind = EVENT_HOST_HEARD};
+    heard.host_heard = (struct host_heard){.server = room->row.server,
+                                           .spawn = true,
+                                           .err = ERR_LOGIN_FAILED,
+                                           .text = STR("it answered 403")};
+    for (int i = 0; i < 2; i++) {
+        step(f, &heard);
+        rooms_pass(f, 1000);
+        assert_ptr_equal(spawned(f), room);
+    }
+    step(f, &heard);
+    refused_with(f, conn, ERR_SPAWN_FAILED,
+                 "the login service gave no token for the server: it answered 403");
+    assert_int_equal(count_effects(f, EFFECT_SPAWN, 0), 0);
+    assert_int_equal(host_passed_over(the_host(f, h)), HOST_PASSED_NOT);
+    assert_int_equal(room->row.state, ROOM_ENDING);
+}
+
+static void a_host_is_not_blamed_for_a_slow_login_service(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    conn_id conn = create(f, "ann");
+    struct room *room = spawned(f);
+    rooms_pass(f, 30 * 1000);
+    struct event heard = {.kind = EVENT_HOST_HEARD};
+    heard.host_heard = (struct host_heard){
+        .server = room->row.server, .spawn = true, .err = ERR_LOGIN_FAILED, .text = STR("late")};
+    step(f, &heard);
+    rooms_pass(f, 4 * 1000);
+    refused_with(f, conn, ERR_SPAWN_TIMEOUT,
+                 "the login service gave no token for the server in time");
+    assert_int_equal(host_passed_over(the_host(f, h)), HOST_PASSED_NOT);
+}
+
 static void a_spawn_that_never_reached_its_host_goes_elsewhere(void **state)
 {
     struct fixture *f = *state;
@@ -471,6 +515,8 @@ int main(void)
         ROOMS_TEST(a_late_failure_is_not_tried_again),
         ROOMS_TEST(a_refused_spawn_goes_to_the_next_host),
         ROOMS_TEST(a_spawn_that_nobody_hears_is_said_again_then_given_up),
+        ROOMS_TEST(a_host_is_not_blamed_for_the_login_service),
+        ROOMS_TEST(a_host_is_not_blamed_for_a_slow_login_service),
         ROOMS_TEST(a_spawn_that_never_reached_its_host_goes_elsewhere),
         ROOMS_TEST(a_spawn_that_was_taken_is_not_said_again),
         ROOMS_TEST(a_server_that_does_not_initialise_is_ended),

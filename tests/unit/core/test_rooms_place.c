@@ -95,6 +95,32 @@ static void the_least_loaded_host_counts_what_was_just_placed(void **state)
     }
 }
 
+/* One server on a machine that others keep busy: a guess of 60 % for each that comes would be 240 %
+ * in all. It counts all the same, and more of them count more. */
+static void what_was_just_placed_never_fills_more_than_there_is(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    h->cpu = 60;
+    struct room *room = open_room(f, "ann", NULL);
+    host_says(f, h);
+    assert_true(room->listed);
+    float last = host_load_percent(the_host(f, h));
+    assert_true(last > 59.9F && last < 60.1F);
+    for (int i = 0; i < 3; i++) {
+        char account[8];
+        snprintf(account, sizeof(account), "p%d", i);
+        create(f, account);
+        float load = host_load_percent(the_host(f, h));
+        assert_true(load > last && load < 100);
+        last = load;
+    }
+    h->cpu = 100;
+    host_says(f, h);
+    create(f, "last");
+    assert_true(host_load_percent(the_host(f, h)) <= 100);
+}
+
 static void hosts_that_get_nothing_are_passed_over(void **state)
 {
     struct fixture *f = *state;
@@ -483,6 +509,7 @@ int main(void)
         ROOMS_TEST(what_is_unknown_is_refused_first),
         ROOMS_TEST(the_refusal_says_what_is_wrong_with_the_hosts),
         ROOMS_TEST(the_least_loaded_host_counts_what_was_just_placed),
+        ROOMS_TEST(what_was_just_placed_never_fills_more_than_there_is),
         ROOMS_TEST(hosts_that_get_nothing_are_passed_over),
         ROOMS_TEST(another_region_is_taken_where_the_fleet_allows_it),
         ROOMS_TEST(the_last_seat_is_won_once),

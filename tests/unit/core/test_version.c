@@ -161,6 +161,14 @@ static void a_deployment_is_what_it_was_asked_for(void **state)
     assert_int_equal(seen.digest[31], 1);
     assert_false(seen.current);
     assert_int_equal(judge(f, "2.0"), ERR_NO_VERSION); /* nothing runs it yet */
+    struct view_version shown;
+    int64_t fleet = fleet_find_named(f->core, "arena")->row.id;
+    size_t last = 0;
+    while (view_version(f->core, fleet, last + 1, &shown))
+        last++;
+    assert_true(view_version(f->core, fleet, last, &shown));
+    assert_string_equal(shown.name, "2.0");
+    assert_false(shown.enabled);
     assert_int_equal(deploy(f, "2.0", 1), id);
     assert_int_not_equal(deploy(f, "2.0", 2), id);
     assert_int_not_equal(deploy(f, "2.1", 1), id);

@@ -732,16 +732,34 @@ static void a_client_that_vanished_is_found_by_the_deadline(void **state)
     RUN_UNTIL(w, figures(w).connections == 0);
 }
 
+static void client_reset(struct client *c)
+{
+    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    client_free(c);
+}
+
+static void a_request_is_over_when_its_client_goes_at_once(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    RUN_UNTIL(w, w->n_kept == 1);
+    client_reset(c);
+    RUN_UNTIL(w, w->done == 1);
+}
+
+/* It has waited for so long that it is suspended, so nobody knows. */
 static void an_answer_to_a_client_that_is_gone_is_dropped(void **state)
 {
     struct world *w = *state;
     struct client *c = client_new(w);
     client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
     RUN_UNTIL(w, w->n_kept == 1);
-    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
-    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-    client_free(c);
-    RUN_UNTIL(w, w->ticks >= 2);
+    int ticks = (int)w->ticks;
+    RUN_UNTIL(w, w->ticks >= ticks + 3);
+    client_reset(c);
+    RUN_UNTIL(w, w->ticks >= ticks + 5);
     answer_text(w->kept[0], 200, "nobody reads this");
     RUN_UNTIL(w, w->done == 1);
     assert_int_equal(figures(w).answer_bytes, 0);
@@ -1434,6 +1452,7 @@ int main(void)
         IN_WORLD(a_body_that_drips_is_cut),
         IN_WORLD(a_request_nobody_answers_gets_503),
         IN_WORLD(a_client_that_vanished_is_found_by_the_deadline),
+        IN_WORLD(a_request_is_over_when_its_client_goes_at_once),
         IN_WORLD(an_answer_to_a_client_that_is_gone_is_dropped),
         IN_WORLD(time_stands_while_we_are_stopped),
         IN_WORLD(what_a_client_does_not_read_is_counted),

@@ -466,6 +466,24 @@ static void the_folder_may_be_a_link_but_not_a_file_in_it(void **state)
     fixture_remove(folder);
 }
 
+/* A commit that makes the log longer takes the disk longer. */
+static void the_log_has_its_length_from_the_beginning(void **state)
+{
+    (void)state;
+    char *folder = fixture_folder();
+    char path[1024];
+    struct stat before, after;
+    snprintf(path, sizeof(path), "%s/" JOURNAL_FILE "-wal", folder);
+    struct store *store = fixture_open(folder, &fixture_eager);
+    assert_int_equal(stat(path, &before), 0);
+    model_commit(store, 1, 100);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_size, before.st_size);
+    assert_in_range(after.st_size, 4 << 20, 5 << 20);
+    store_close(store);
+    fixture_remove(folder);
+}
+
 /* The log starts over while commits go on, so it stays small. */
 static void the_log_does_not_grow_without_bound(void **state)
 {
@@ -513,6 +531,7 @@ int main(void)
         cmocka_unit_test(only_the_owner_may_read),
         cmocka_unit_test(a_folder_that_cannot_be_made_is_refused),
         cmocka_unit_test(the_folder_may_be_a_link_but_not_a_file_in_it),
+        cmocka_unit_test(the_log_has_its_length_from_the_beginning),
         cmocka_unit_test(the_log_does_not_grow_without_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
