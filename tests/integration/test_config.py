@@ -406,7 +406,7 @@ EVERYTHING = {
     "routes": {"quilkin_file": "/srv/quilkin.yaml"},
     "kubernetes": {"url": "https://kube.example:6443"},
     "nats": {"urls": ["nats://a.example:4222", "tls://b.example:4222"], "user": "m u",
-             "password": "open sesame", "max_deliver": 3},
+             "password": "hush", "max_deliver": 3},
     "pubsub": {"project": "games", "topic": "results", "subscription": "requests", "pulls": 1},
 }
 

@@ -224,7 +224,7 @@ static void test_unknown_keys_are_refused(void **state)
     refuse_text(f, "colour: blue\n",
                 "muster.yaml: line 1: there is no setting 'colour'; known are regions, fleets, "
                 "tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, log, "
-                "access");
+                "access, nats, pubsub, routes, kubernetes");
     refuse_text(f, "timeouts:\n  ack: 5\n",
                 "muster.yaml: line 2: timeouts: there is no setting 'ack'; did you mean 'ack_ms'?");
     refuse_text(f, "regions:\n  - {code: 1, nam: X}\n",

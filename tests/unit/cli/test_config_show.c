@@ -152,6 +152,7 @@ static void a_line_says_unit_and_meaning(void **state)
     assert_null(strchr(show(f, &f->config, false), '#'));
 }
 
+#define AGONES_FLEET "fleets: [{name: a, provider: agones, max_players: 1"
 #define AGENT_FLEET                                                                                \
     "fleets: [{name: a, provider: agent, game: g, server: s, binary: b, max_players: 1"
 
@@ -188,6 +189,20 @@ static void the_digest_is_of_every_setting(void **state)
         AGENT_FLEET ", versions: [{name: v}]}]",
         AGENT_FLEET ", versions: [{name: v, enabled: no}]}]",
         AGENT_FLEET ", versions: [{name: v, server_settings: '{}'}]}]",
+        AGENT_FLEET ", confirm: none}]",
+        AGENT_FLEET ", fill: spread}]",
+        AGENT_FLEET ", when_full: fail}]",
+        AGENT_FLEET ", queue_timeout_s: 7}]",
+        AGENT_FLEET ", token: player-id}]",
+        AGONES_FLEET "}]",
+        AGONES_FLEET ", regions: [SG]}]",
+        AGONES_FLEET ", agones: {fleet: b}}]",
+        AGONES_FLEET ", agones: {namespace: b}}]",
+        AGONES_FLEET ", agones: {port: b}}]",
+        AGONES_FLEET ", agones: {list: b}}]",
+        AGONES_FLEET ", agones: {counter: b}}]",
+        "nats: {urls: ['nats://a']}",
+        "nats: {urls: ['nats://b']}",
         "default_region: SG",
         "rates: {create: [{count: 1, seconds: 2}]}",
         "rates: {join: [{count: 1, seconds: 2}]}",
@@ -205,11 +220,10 @@ static void the_digest_is_of_every_setting(void **state)
         config_digest(&f->again, digests[n++]);
     }
     for (size_t i = 0; i < n_settings; i++) {
-        static const char *const values[] = {[SETTING_NUMBER] = "77",
-                                             [SETTING_NAME] = "x",
-                                             [SETTING_IP] = "10.1.1.1",
-                                             [SETTING_FILE] = "f",
-                                             [SETTING_URL] = "http://u"};
+        static const char *const values[] = {
+            [SETTING_NUMBER] = "7", [SETTING_NAME] = "x",       [SETTING_IP] = "10.1.1.1",
+            [SETTING_FILE] = "f",   [SETTING_URL] = "http://u", [SETTING_TEXT] = "t",
+            [SETTING_SECRET] = "s"};
         const struct setting *s = &settings[i];
         char why[SETTING_WHY_MAX];
         start_anew(&f->again);
