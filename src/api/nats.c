@@ -144,14 +144,18 @@ static void ask_stream(struct nats *n)
 static void make_stream(struct nats *n)
 {
     const char *const subjects[] = {n->requests, n->results, n->dead};
+    bool seen[3] = {false, strcmp(n->results, n->requests) == 0,
+                    strcmp(n->dead, n->requests) == 0 || strcmp(n->dead, n->results) == 0};
     struct json_writer w = {.out = &n->scratch};
     buf_clear(&n->scratch);
     json_open_object(&w);
     json_key_text(&w, "name", str_of(n->stream));
     json_key(&w, "subjects");
     json_open_array(&w);
-    for (size_t i = 0; i < 3; i++)
-        json_text(&w, str_of(subjects[i]));
+    for (size_t i = 0; i < 3; i++) {
+        if (!seen[i])
+            json_text(&w, str_of(subjects[i]));
+    }
     json_close_array(&w);
     json_key_text(&w, "retention", STR("limits"));
     json_key_text(&w, "storage", STR("file"));
