@@ -289,7 +289,7 @@ static void on_pulled(void *user, const struct http_reply *reply)
         p->pull_now /= 2;
     if (pubsub_ended(p, STREAM_PULL, &counts)) {
         size_t n = take_messages(p, counts.body);
-        if (n > 0 && p->pull_now < p->pull_messages)
+        if (counts.body.len < ANSWER_MAX / 4 && n > 0 && p->pull_now < p->pull_messages)
             p->pull_now++;
         int64_t now_ms = clock_monotonic_ms();
         if (n == 0 && now_ms - pull->began_ms < EMPTY_MS)

@@ -9,6 +9,7 @@ acknowledges in time is delivered again under another id. Faults are put in with
 
 import base64
 import binascii
+import functools
 import json
 import re
 import secrets
@@ -28,6 +29,12 @@ WAIT_S = 20
 PUBLISH_MAX = 1000
 REQUEST_MAX = 10 * 1000 * 1000
 ACK_REQUEST_MAX = 512 * 1024
+
+
+@functools.cache
+def private_key(name):
+    """The same key for the same name: making one takes long."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 class Refusal(Exception):
@@ -94,7 +101,7 @@ class PubSub:
         self.project, self.auth, self.hold_s = project, auth, hold_s
         self.changed = threading.Condition()
         self.topics, self.subscriptions = {}, {}
-        self.faults = defaultdict(list)  # verb -> what happens to the next requests
+        self.faults = defaultdict(list)  # "pull", "results:publish" -> what happens to the next
         self.requests = defaultdict(int)
         self.forbidden = set()
         self.published = defaultdict(list)
@@ -103,7 +110,7 @@ class PubSub:
         self.token_s = 3600
         self.tokens_given = defaultdict(int)
         self.account = "muster@demo.iam.gserviceaccount.com"
-        self.account_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.account_key = private_key("account")
         self.google_keys = {}
         self.add_google_key("key-1")
         self.server, self.port = None, 0
@@ -243,12 +250,17 @@ class PubSub:
                 delivery.due = 0
             self.changed.notify_all()
 
-    def fail(self, verb, status, times=1):
-        self.faults[verb] += [status] * times
+    def fail(self, name, status, times=1):
+        """The next requests of that verb ("pull"), or of that name and verb ("results:publish")."""
+        self.faults[name] += [status] * times
 
-    def cut(self, verb, times=1, after=False):
+    def cut(self, name, times=1, after=False):
         """after: it was done, and the answer is lost."""
-        self.faults[verb] += ["after" if after else "before"] * times
+        self.faults[name] += ["after" if after else "before"] * times
+
+    def heal(self):
+        with self.changed:
+            self.faults.clear()
 
     def forget_tokens(self):
         with self.changed:
@@ -268,7 +280,7 @@ class PubSub:
         return path
 
     def add_google_key(self, name):
-        self.google_keys[name] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.google_keys[name] = private_key(name)
 
     def oidc(self, audience, email, key="key-1", signer=None, algorithm="RS256", **claims):
         """The token that a push carries."""
@@ -323,9 +335,9 @@ class PubSub:
 
     def serve(self, handler, method):
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        verb = handler.path.rsplit(":", 1)[1] if ":" in handler.path else handler.path
+        whole = handler.path.rsplit("/", 1)[1]  # "results:publish"
         try:
-            fault = self.fault(verb)
+            fault = self.fault(whole, whole.rsplit(":", 1)[-1])
             answer = self.answer(handler, method, body)
             if fault == "after":
                 raise Cut
@@ -339,10 +351,13 @@ class PubSub:
             with self.changed:
                 self.changed.notify_all()
 
-    def fault(self, verb):
+    def fault(self, *names):
+        fault = None
         with self.changed:
-            self.requests[verb] += 1
-            fault = self.faults[verb].pop(0) if self.faults[verb] else None
+            for name in dict.fromkeys(names):
+                self.requests[name] += 1
+                if fault is None and self.faults[name]:
+                    fault = self.faults[name].pop(0)
         if fault == "before":
             raise Cut
         if isinstance(fault, int):
