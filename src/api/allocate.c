@@ -72,7 +72,7 @@ static void hear_sought(struct call *c, const struct effect *e)
         call_refuse(c, e->err, NULL, "%s.", err_sentence(e->err));
         call_answer(c);
     } else if (e->result->status == ENVELOPE_QUEUED && wait_ms > 0) {
-        call_wait(c, call_wait_key(e->object), wait_ms, show_result);
+        call_wait(c, e->object, wait_ms, show_result);
     } else {
         render_result(c, e->err, e->result);
         call_answer(c);
@@ -208,7 +208,7 @@ void handle_get_allocation(struct call *c)
     else if (!find_named(c, &v))
         return;
     else if (v.open)
-        call_wait(c, call_wait_key(v.id), wait_s * 1000, show_allocation);
+        call_wait(c, v.id, wait_s * 1000, show_allocation);
     else
         show_allocation(c);
 }

@@ -362,11 +362,6 @@ void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(s
     chain_add(&c->rest->waiting, (uint64_t)ticket, &c->by_ticket);
 }
 
-int64_t call_wait_key(int64_t allocation)
-{
-    return -allocation;
-}
-
 void call_wake(struct call *c)
 {
     assert(c->state == CALL_PATIENT);

@@ -122,10 +122,6 @@ void call_read(struct call *c);
 void call_operate(struct call *c, struct operate *o, void (*resume)(struct call *c));
 void call_wait(struct call *c, int64_t ticket, int64_t wait_ms, void (*resume)(struct call *c));
 
-/* What call_wait is given to wait for the end of an allocation: their numbers are not those of
- * tickets. */
-int64_t call_wait_key(int64_t allocation);
-
 /* Steps an event. `hear` is called with each answer of core to it (EFFECT_PLACED, EFFECT_HOST_BEAT,
  * EFFECT_AGENT, EFFECT_SOUGHT), which is durable then; it may end the call with call_answer, and
  * must not step anything. wait_ms from now on the call is given up. May be called again while

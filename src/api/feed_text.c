@@ -565,7 +565,10 @@ void feed_text_note(struct buf *out, const struct feed_note *n)
                           n->chat_server);
     if (n->note == NOTE_ROOM_ENDED)
         json_key_text(&w, "reason", str_of(end_reason_name(n->reason)));
-    key_text_unless_empty(&w, "region", n->region);
+    /* Of an allocation it is how it was placed; see note.c. */
+    bool allocation = note_object_key(n->note) && n->note >= NOTE_ALLOCATION_OPENED &&
+                      n->note <= NOTE_TOKEN_COLLISION;
+    key_text_unless_empty(&w, allocation ? "how" : "region", n->region);
     key_text_unless_empty(&w, "ip", n->ip);
     key_int_unless_zero(&w, "port", n->port);
     key_int_unless_zero(&w, "for_ms", n->for_ms);

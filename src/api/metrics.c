@@ -11,6 +11,8 @@ enum { ROOMS_EACH_TICK = 512 };
 
 const char *const retry_names[RETRIES] = {"refused", "timed_out", "dropped", "not_ready", "other"};
 
+const char *const how_names[HOWS] = {"rejoin", "friend", "room", "spawn", "queue", "other"};
+
 static struct series *add_series(struct metrics *m, int32_t fleet_id, int8_t region)
 {
     struct series *s = xcalloc(1, sizeof(*s));
@@ -188,6 +190,54 @@ static void join_note(struct metrics *m, struct series *s, const struct effect *
     }
 }
 
+/* ── places for players ────────────────────────────────────────────────────────────────────── */
+
+static enum placed_how how_of(struct str word)
+{
+    int i = 0;
+    while (i < HOW_OTHER && !str_eq(word, str_of(how_names[i])))
+        i++;
+    return (enum placed_how)i;
+}
+
+static void waited(struct player_figures *p, enum queue_end end, const struct effect *e)
+{
+    if (e->wall_ms > 0)
+        histogram_add(&p->waits[end], &histogram_durations, e->wall_ms * 1000);
+}
+
+static void player_done(struct player_figures *p, const struct effect *e, int64_t now_us)
+{
+    enum placed_how how = how_of(e->region);
+    p->done[how]++;
+    p->friends[JOIN_JOINED] += how == HOW_FRIEND;
+    observe(&p->durations, elapsed_us(e->asked_us, now_us));
+    waited(p, QUEUE_SERVED, e);
+}
+
+static void player_failed(struct player_figures *p, const struct effect *e)
+{
+    p->failed[error_of(e->err)]++;
+    p->friends[JOIN_UNAVAILABLE] += e->err == ERR_FRIEND_UNAVAILABLE;
+    if (!e->on)
+        return;
+    p->abandoned[error_of(e->err)]++;
+    waited(p, QUEUE_ABANDONED, e);
+}
+
+/* A line of its own has a room only for those who want to join somebody there. */
+static void player_note(struct player_figures *p, const struct effect *e, int64_t now_us)
+{
+    if (e->note == NOTE_ALLOCATION_DONE)
+        player_done(p, e, now_us);
+    else if (e->note == NOTE_ALLOCATION_FAILED)
+        player_failed(p, e);
+    else if (e->note == NOTE_ALLOCATION_QUEUED)
+        p->friends[JOIN_QUEUED] += e->session != 0;
+    else if (e->note == NOTE_ALLOCATION_UNKNOWN_FRIENDS)
+        p->friends[JOIN_NOT_FOUND]++;
+}
+
 void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int64_t wall_ms)
 {
     /* What belongs to no fleet, a host say, is of no place of a fleet either. */
@@ -229,6 +279,13 @@ void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int
         break;
     case NOTE_SEAT_LEFT:
         s->expired += str_eq(e->text, STR("the reservation ran out"));
+        s->players.moves += str_eq(e->text, STR("moved to another room"));
+        break;
+    case NOTE_ALLOCATION_QUEUED:
+    case NOTE_ALLOCATION_DONE:
+    case NOTE_ALLOCATION_FAILED:
+    case NOTE_ALLOCATION_UNKNOWN_FRIENDS:
+        player_note(&s->players, e, now_us);
         break;
     case NOTE_REFUSED:
         s->refused[error_of(e->err)]++;

@@ -12,11 +12,14 @@
 
 #include <stdint.h>
 
+struct agones;
+struct buses;
 struct doors;
 struct feed;
 struct http_server;
 struct metrics;
 struct pipeline;
+struct routes;
 struct store;
 struct tls;
 struct store_batch;
@@ -35,6 +38,9 @@ struct metrics_sources {
     struct store *store;
     struct http_server *http;
     struct feed *feed;
+    const struct buses *buses;
+    const struct agones *agones;
+    const struct routes *routes;
     const struct tls *http_tls; /* NULL also when the port is plain */
     const struct tls *server_tls;
     const struct tls *manager_tls;

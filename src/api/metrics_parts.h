@@ -43,6 +43,26 @@ struct room_figures {
 /* Where spawns end. */
 enum spawned { SPAWNED_OPEN, SPAWNED_FAILED, SPAWNED_TIMED_OUT, SPAWNED_GIVEN_UP, SPAWNED_ENDS };
 
+/* How players were placed, in core's words. */
+enum placed_how { HOW_REJOIN, HOW_FRIEND, HOW_ROOM, HOW_SPAWN, HOW_QUEUE, HOW_OTHER, HOWS };
+extern const char *const how_names[HOWS];
+
+/* What came of the wish to join friends. */
+enum friend_join { JOIN_JOINED, JOIN_QUEUED, JOIN_NOT_FOUND, JOIN_UNAVAILABLE, FRIEND_JOINS };
+
+enum queue_end { QUEUE_SERVED, QUEUE_ABANDONED, QUEUE_ENDS };
+
+/* Places for players, of one fleet in one region. */
+struct player_figures {
+    uint64_t done[HOWS];
+    uint64_t failed[ERR_ORDER_END];
+    uint64_t friends[FRIEND_JOINS];
+    uint64_t abandoned[ERR_ORDER_END];
+    uint64_t moves;
+    struct histogram durations;
+    struct histogram waits[QUEUE_ENDS];
+};
+
 /* One fleet in one region. Made when something is first counted or seen there, kept for ever: what
  * was counted must not vanish. */
 struct series {
@@ -72,6 +92,7 @@ struct series {
     struct histogram spawns;
     struct room_figures rooms; /* of the last look at all rooms */
     struct room_figures rooms_looking;
+    struct player_figures players;
 };
 
 /* At most a series for each fleet and region there can be, and one for what has neither. */

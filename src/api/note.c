@@ -90,11 +90,38 @@ bool note_lasts(enum note note)
     return note == NOTE_STOPPED || note == NOTE_SERVER_BACKOFF || note == NOTE_HOST_BACKOFF;
 }
 
+static bool is_of_allocation(enum note note)
+{
+    const char *key = note_object_key(note);
+    return key && str_eq(str_of(key), STR("allocation"));
+}
+
+/* Their text is what its sender calls it, and their region how it was placed. */
+static void log_allocation(const struct effect *e, enum log_level level)
+{
+    struct log_entry l;
+    log_begin(&l, level, note_text(e->note));
+    add_number(&l, "allocation", e->object);
+    add_text(&l, "player", e->chat);
+    add_text(&l, "ticket_id", e->text);
+    add_number(&l, "session", e->session);
+    add_number(&l, "server", e->server_id);
+    add_text(&l, "how", e->region);
+    add_number(&l, "position", e->load);
+    if (e->err != 0)
+        log_word(&l, "error", err_code(e->err));
+    log_end(&l);
+}
+
 void note_log(const struct effect *e, const char *peer)
 {
     enum log_level level = level_of(e->note);
     if (!log_enabled(level))
         return;
+    if (is_of_allocation(e->note)) {
+        log_allocation(e, level);
+        return;
+    }
     struct log_entry l;
     log_begin(&l, level, note_text(e->note));
     add_number(&l, "server", e->server_id);
@@ -117,8 +144,6 @@ void note_log(const struct effect *e, const char *peer)
     add_text(&l, operated ? "action" : "text", e->text);
     if (e->note == NOTE_ROOM_ENDED)
         log_word(&l, "reason", end_reason_name(e->reason));
-    if (e->note == NOTE_ALLOCATION_QUEUED)
-        add_number(&l, "position", e->load);
     if (note_lasts(e->note))
         add_number(&l, e->note == NOTE_STOPPED ? "stopped_ms" : "for_ms", e->wall_ms);
     log_end(&l);

@@ -326,7 +326,7 @@ static void hear_note(struct rest *r, const struct effect *e)
     if (over && r->waiting.len > 0)
         wake_waiting(r, e->ticket);
     if (placed && r->waiting.len > 0)
-        wake_waiting(r, call_wait_key(e->object));
+        wake_waiting(r, e->object);
 }
 
 static bool is_asked_for(enum effect_kind kind)

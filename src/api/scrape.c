@@ -1,7 +1,8 @@
 /* GET /metrics. The table at the end says for each metric how its samples are had; everything else
  * here is the few ways there are. */
-#include "api/metrics_parts.h"
+#include "api/scrape_parts.h"
 
+#include "api/bus.h"
 #include "api/door.h"
 #include "api/exposition.h"
 #include "api/feed.h"
@@ -14,27 +15,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A series with its labels as text and its servers as they are now. */
-struct spot {
-    const struct series *series;
-    struct labels labels;
-    bool has_servers;
-    struct view_group group;
-};
-
-struct scrape {
-    struct metrics *m;
-    struct buf *out;
-    const struct core *core; /* NULL: not watched */
-    int64_t now_us;
-    struct spot *places;
-    size_t n_places;
-    struct core_counts counts;
-    struct process_figures process;
-    bool has_store;
-    struct store_figures store;
-};
 
 static const struct labels no_labels;
 
@@ -99,19 +79,12 @@ static void find_places(struct scrape *s)
 }
 
 /* What cannot have come from one fleet and region is shown where it is not 0. */
-static bool is_shown(const struct spot *p, uint64_t value)
+bool scrape_is_shown(const struct spot *p, uint64_t value)
 {
     return value > 0 || p->series->region >= 0;
 }
 
 /* ── counted by series ─────────────────────────────────────────────────────────────────────── */
-
-/* how->at is where the member stands in its struct. */
-struct how {
-    void (*write)(struct scrape *s, const char *name, const struct how *how);
-    size_t at;
-    const struct histogram_scale *scale;
-};
 
 static const void *member(const void *object, const struct how *how)
 {
@@ -123,7 +96,7 @@ static void write_counter(struct scrape *s, const char *name, const struct how *
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
         uint64_t value = *(const uint64_t *)member(p->series, how);
-        if (is_shown(p, value))
+        if (scrape_is_shown(p, value))
             exposition_sample(s->out, name, &p->labels, (int64_t)value);
     }
 }
@@ -142,14 +115,14 @@ static void write_place_histogram(struct scrape *s, const char *name, const stru
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
         const struct histogram *h = member(p->series, how);
-        if (is_shown(p, histogram_count(h)))
+        if (scrape_is_shown(p, histogram_count(h)))
             exposition_histogram(s->out, name, &p->labels, h, how->scale);
     }
 }
 
 /* One sample with one more label. */
-static void write_labelled(struct scrape *s, const char *name, struct spot *p, const char *key,
-                           const char *word, int64_t value)
+void scrape_labelled(struct scrape *s, const char *name, struct spot *p, const char *key,
+                     const char *word, int64_t value)
 {
     size_t len = p->labels.len;
     labels_add(&p->labels, key, word);
@@ -167,7 +140,7 @@ static void write_durations(struct scrape *s, const char *name, const struct how
             const struct histogram *h = &p->series->durations[r];
             size_t len = p->labels.len;
             labels_add(&p->labels, "result", result_names[r]);
-            if (is_shown(p, histogram_count(h)))
+            if (scrape_is_shown(p, histogram_count(h)))
                 exposition_histogram(s->out, name, &p->labels, h, how->scale);
             p->labels.len = len;
         }
@@ -179,7 +152,7 @@ static void write_result(struct scrape *s, const char *name, struct spot *p, enu
 {
     size_t len = p->labels.len;
     labels_add(&p->labels, "result", result_names[result]);
-    write_labelled(s, name, p, "reason", err_code(err), (int64_t)value);
+    scrape_labelled(s, name, p, "reason", err_code(err), (int64_t)value);
     p->labels.len = len;
 }
 
@@ -195,13 +168,13 @@ static void write_allocations(struct scrape *s, const char *name, const struct h
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         const struct series *series = p->series;
-        if (is_shown(p, series->results[RESULT_DONE]))
+        if (scrape_is_shown(p, series->results[RESULT_DONE]))
             write_result(s, name, p, RESULT_DONE, 0, series->results[RESULT_DONE]);
         for (int e = 0; e < ERR_ORDER_END; e++) {
-            if (series->failed[e] > 0 || (is_usual_failure(e) && is_shown(p, 0)))
+            if (series->failed[e] > 0 || (is_usual_failure(e) && scrape_is_shown(p, 0)))
                 write_result(s, name, p, RESULT_FAILED, -e, series->failed[e]);
         }
-        if (is_shown(p, series->results[RESULT_CANCELLED]))
+        if (scrape_is_shown(p, series->results[RESULT_CANCELLED]))
             write_result(s, name, p, RESULT_CANCELLED, ERR_TICKET_CANCELLED,
                          series->results[RESULT_CANCELLED]);
     }
@@ -214,8 +187,8 @@ static void write_retries(struct scrape *s, const char *name, const struct how *
         struct spot *p = &s->places[i];
         for (int r = 0; r < RETRIES; r++) {
             uint64_t value = p->series->retries[r];
-            if (value > 0 || (r != RETRY_OTHER && is_shown(p, 0)))
-                write_labelled(s, name, p, "reason", retry_names[r], (int64_t)value);
+            if (value > 0 || (r != RETRY_OTHER && scrape_is_shown(p, 0)))
+                scrape_labelled(s, name, p, "reason", retry_names[r], (int64_t)value);
         }
     }
 }
@@ -227,7 +200,7 @@ static void write_refusals(struct scrape *s, const char *name, const struct how 
         for (int e = 0; e < ERR_ORDER_END; e++) {
             uint64_t value = s->places[i].series->refused[e];
             if (value > 0)
-                write_labelled(s, name, &s->places[i], "reason", err_code(-e), (int64_t)value);
+                scrape_labelled(s, name, &s->places[i], "reason", err_code(-e), (int64_t)value);
         }
     }
 }
@@ -239,8 +212,8 @@ static void write_ended(struct scrape *s, const char *name, const struct how *ho
         struct spot *p = &s->places[i];
         for (int8_t r = END_NONE + 1; r < END_REASONS; r++) {
             uint64_t value = p->series->ended[r];
-            if (is_shown(p, value))
-                write_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
+            if (scrape_is_shown(p, value))
+                scrape_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
         }
     }
 }
@@ -253,8 +226,8 @@ static void write_servers(struct scrape *s, const char *name, const struct how *
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         for (int status = 0; p->has_servers && status < 4; status++)
-            write_labelled(s, name, p, "status", server_status_name((enum server_status)status),
-                           p->group.servers[status]);
+            scrape_labelled(s, name, p, "status", server_status_name((enum server_status)status),
+                            p->group.servers[status]);
     }
 }
 
@@ -264,8 +237,8 @@ static void write_passed_over(struct scrape *s, const char *name, const struct h
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         for (int r = PASSED_NOT + 1; p->has_servers && r < PASSED_REASONS; r++)
-            write_labelled(s, name, p, "reason", passed_over_name((enum passed_over)r),
-                           p->group.passed[r]);
+            scrape_labelled(s, name, p, "reason", passed_over_name((enum passed_over)r),
+                            p->group.passed[r]);
     }
 }
 
@@ -315,7 +288,7 @@ static void write_uptimes(struct scrape *s, const char *name, const struct how *
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         for (int u = 0; p->has_servers && u < UPTIMES; u++)
-            write_labelled(s, name, p, "uptime", uptime_names[u], p->series->uptimes.counts[u]);
+            scrape_labelled(s, name, p, "uptime", uptime_names[u], p->series->uptimes.counts[u]);
     }
 }
 
@@ -532,7 +505,7 @@ static void write_rooms(struct scrape *s, const char *name, const struct how *ho
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         for (int k = 0; shows_rooms(p) && k < LOOK_STATES; k++)
-            write_labelled(s, name, p, "state", words[k], p->series->rooms.rooms[k]);
+            scrape_labelled(s, name, p, "state", words[k], p->series->rooms.rooms[k]);
     }
 }
 
@@ -543,8 +516,8 @@ static void write_seats(struct scrape *s, const char *name, const struct how *ho
         struct spot *p = &s->places[i];
         if (!shows_rooms(p))
             continue;
-        write_labelled(s, name, p, "state", "reserved", p->series->rooms.reserved);
-        write_labelled(s, name, p, "state", "taken", p->series->rooms.taken);
+        scrape_labelled(s, name, p, "state", "reserved", p->series->rooms.reserved);
+        scrape_labelled(s, name, p, "state", "taken", p->series->rooms.taken);
     }
 }
 
@@ -555,7 +528,7 @@ static void write_spawned(struct scrape *s, const char *name, const struct how *
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         for (int k = 0; shows_rooms(p) && k < SPAWNED_ENDS; k++)
-            write_labelled(s, name, p, "result", words[k], (int64_t)p->series->spawned[k]);
+            scrape_labelled(s, name, p, "result", words[k], (int64_t)p->series->spawned[k]);
     }
 }
 
@@ -576,7 +549,7 @@ static void write_rooms_ended(struct scrape *s, const char *name, const struct h
         for (int8_t r = END_NONE + 1; r < END_REASONS; r++) {
             uint64_t value = p->series->rooms_ended[r];
             if (value > 0)
-                write_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
+                scrape_labelled(s, name, p, "reason", end_reason_name(r), (int64_t)value);
         }
     }
 }
@@ -717,6 +690,14 @@ static void write_process(struct scrape *s, const char *name, const struct how *
     {                                                                                              \
         write_room_counter, offsetof(struct series, member_), NULL                                 \
     }
+#define PLACED(member_)                                                                            \
+    {                                                                                              \
+        scrape_player_counter, offsetof(struct series, member_), NULL                              \
+    }
+#define BROKER(member_)                                                                            \
+    {                                                                                              \
+        scrape_broker, offsetof(struct bus_figures, member_), NULL                                 \
+    }
 #define SUM(note_)                                                                                 \
     {                                                                                              \
         write_sum, offsetof(struct series, notes[note_]), NULL                                     \
@@ -831,6 +812,31 @@ static const struct how hows[METRICS] = {
     [METRIC_AGENT_CALLS] = PLAIN(write_agent_calls),
     [METRIC_AGENT_CALL_DURATION] = {write_agent_durations, 0, &histogram_durations},
     [METRIC_AGENT_EVENT_BATCH] = OWN(write_histogram, event_batches, &histogram_counts),
+
+    [METRIC_PLAYER_REQUESTS] = PLACED(notes[NOTE_ALLOCATION_OPENED]),
+    [METRIC_PLAYER_ALLOCATIONS] = PLAIN(scrape_player_allocations),
+    [METRIC_PLAYER_DURATION] = {scrape_player_histogram, offsetof(struct series, players.durations),
+                                &histogram_durations},
+    [METRIC_FRIEND_JOINS] = PLAIN(scrape_friend_joins),
+    [METRIC_TOKEN_MOVES] = PLACED(players.moves),
+    [METRIC_TOKEN_COLLISIONS] = SUM(NOTE_TOKEN_COLLISION),
+    [METRIC_QUEUE_LENGTH] = COUNT(allocations_queued),
+    [METRIC_QUEUE_WAIT] = {scrape_queue_waits, 0, &histogram_durations},
+    [METRIC_QUEUE_ABANDONED] = PLAIN(scrape_queue_abandoned),
+    [METRIC_RESULTS_OWED] = COUNT(allocations_owed),
+
+    [METRIC_BROKER_CONNECTED] = PLAIN(scrape_broker_connected),
+    [METRIC_BROKER_RECEIVED] = BROKER(received),
+    [METRIC_BROKER_REDELIVERED] = BROKER(redelivered),
+    [METRIC_BROKER_PUBLISHED] = BROKER(published),
+    [METRIC_BROKER_UNSENT] = BROKER(unsent),
+    [METRIC_BROKER_LAG] = BROKER(waiting),
+    [METRIC_BROKER_RECONNECTS] = BROKER(reconnected),
+    [METRIC_CLUSTER_WRITES] = PLAIN(scrape_cluster_writes),
+    [METRIC_CLUSTER_READS] = PLAIN(scrape_cluster_reads),
+    [METRIC_CLUSTER_SERVERS] = PLAIN(scrape_cluster_servers),
+    [METRIC_ROUTES] = PLAIN(scrape_routes),
+    [METRIC_ROUTE_WRITES] = PLAIN(scrape_route_writes),
 
     [METRIC_COMMIT_DURATION] = OWN(write_histogram, commits, &histogram_durations),
     [METRIC_BATCH_BYTES] = OWN(write_histogram, batch_bytes, &histogram_bytes),

@@ -441,6 +441,9 @@ int service_start(const struct service_config *config, struct store *store, stru
                                                         .store = s->store,
                                                         .http = s->rest.http,
                                                         .feed = s->feed,
+                                                        .buses = s->buses,
+                                                        .agones = s->agones,
+                                                        .routes = s->routes,
                                                         .http_tls = config->http.tls,
                                                         .server_tls = config->server_tls,
                                                         .manager_tls = config->manager_tls});

@@ -380,7 +380,7 @@ static void say_given(struct buf *out, const struct view_allocation *a,
     say_where(out, a, room);
     if (a->queued_wall_ms != 0) {
         say(out, ", after ");
-        say_seconds(out, a->waited_ms);
+        say_seconds(out, a->answered_wall_ms - a->queued_wall_ms);
         say(out, " in line");
     }
     say(out, ".");
@@ -396,7 +396,7 @@ static void say_ended(struct buf *out, const struct view_allocation *a, const ch
     say(out, ".");
     if (a->queued_wall_ms != 0) {
         say(out, " It stood in line for ");
-        say_seconds(out, a->waited_ms);
+        say_seconds(out, a->answered_wall_ms - a->queued_wall_ms);
         say(out, ".");
     }
 }

@@ -1,0 +1,204 @@
+/* Metrics of places for players, and of the brokers, clusters and proxies that take part. */
+#include "api/scrape_parts.h"
+
+#include "api/agones.h"
+#include "api/bus.h"
+#include "api/routes.h"
+
+/* ── places ────────────────────────────────────────────────────────────────────────────────── */
+
+/* A fleet of which nobody has asked for a place is not shown with noughts. */
+static bool is_asked(const struct spot *p)
+{
+    return p->series->notes[NOTE_ALLOCATION_OPENED] > 0;
+}
+
+static const void *member(const void *object, const struct how *how)
+{
+    return (const char *)object + how->at;
+}
+
+void scrape_player_counter(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        uint64_t value = *(const uint64_t *)member(p->series, how);
+        if (value > 0 || is_asked(p))
+            exposition_sample(s->out, name, &p->labels, (int64_t)value);
+    }
+}
+
+void scrape_player_histogram(struct scrape *s, const char *name, const struct how *how)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        if (is_asked(p))
+            exposition_histogram(s->out, name, &p->labels, member(p->series, how), how->scale);
+    }
+}
+
+static void write_result(struct scrape *s, const char *name, struct spot *p, const char *result,
+                         const char *reason, uint64_t value)
+{
+    size_t len = p->labels.len;
+    labels_add(&p->labels, "result", result);
+    scrape_labelled(s, name, p, "reason", reason, (int64_t)value);
+    p->labels.len = len;
+}
+
+void scrape_player_allocations(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        const struct player_figures *f = &p->series->players;
+        for (int k = 0; k < HOWS; k++) {
+            if (f->done[k] > 0 || (k != HOW_OTHER && is_asked(p)))
+                write_result(s, name, p, "done", how_names[k], f->done[k]);
+        }
+        for (int e = 0; e < ERR_ORDER_END; e++) {
+            if (f->failed[e] > 0)
+                write_result(s, name, p, "failed", err_code(-e), f->failed[e]);
+        }
+    }
+}
+
+void scrape_friend_joins(struct scrape *s, const char *name, const struct how *how)
+{
+    static const char *const words[FRIEND_JOINS] = {"joined", "queued", "not_found", "unavailable"};
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        for (int k = 0; k < FRIEND_JOINS; k++) {
+            uint64_t value = p->series->players.friends[k];
+            if (value > 0 || is_asked(p))
+                scrape_labelled(s, name, p, "result", words[k], (int64_t)value);
+        }
+    }
+}
+
+void scrape_queue_waits(struct scrape *s, const char *name, const struct how *how)
+{
+    static const char *const words[QUEUE_ENDS] = {"served", "abandoned"};
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        for (int k = 0; is_asked(p) && k < QUEUE_ENDS; k++) {
+            size_t len = p->labels.len;
+            labels_add(&p->labels, "result", words[k]);
+            exposition_histogram(s->out, name, &p->labels, &p->series->players.waits[k],
+                                 how->scale);
+            p->labels.len = len;
+        }
+    }
+}
+
+void scrape_queue_abandoned(struct scrape *s, const char *name, const struct how *how)
+{
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        struct spot *p = &s->places[i];
+        for (int e = 0; e < ERR_ORDER_END; e++) {
+            uint64_t value = p->series->players.abandoned[e];
+            if (value > 0)
+                scrape_labelled(s, name, p, "reason", err_code(-e), (int64_t)value);
+        }
+    }
+}
+
+/* ── who else takes part ───────────────────────────────────────────────────────────────────── */
+
+static void write_one(struct scrape *s, const char *name, const char *key, const char *word,
+                      int64_t value)
+{
+    struct labels labels = {0};
+    labels_add(&labels, key, word);
+    exposition_sample(s->out, name, &labels, value);
+}
+
+static const struct bus *bus_at(const struct scrape *s, size_t i)
+{
+    const struct buses *all = s->m->sources.buses;
+    return all ? buses_at(all, i) : NULL;
+}
+
+void scrape_broker_connected(struct scrape *s, const char *name, const struct how *how)
+{
+    const struct bus *b = NULL;
+    (void)how;
+    for (size_t i = 0; (b = bus_at(s, i)); i++) {
+        struct bus_figures f = {0};
+        b->ops->figures(b, &f);
+        write_one(s, name, "bus", b->ops->name, f.connected);
+    }
+}
+
+/* Below 0: it is not known. */
+void scrape_broker(struct scrape *s, const char *name, const struct how *how)
+{
+    const struct bus *b = NULL;
+    for (size_t i = 0; (b = bus_at(s, i)); i++) {
+        struct bus_figures f = {0};
+        b->ops->figures(b, &f);
+        int64_t value = *(const int64_t *)member(&f, how);
+        if (value >= 0)
+            write_one(s, name, "bus", b->ops->name, value);
+    }
+}
+
+void scrape_cluster_writes(struct scrape *s, const char *name, const struct how *how)
+{
+    struct agones_figures f;
+    (void)how;
+    if (!s->m->sources.agones)
+        return;
+    agones_count(s->m->sources.agones, &f);
+    write_one(s, name, "kind", "allocate", f.allocations);
+    write_one(s, name, "kind", "patch", f.patches);
+    write_one(s, name, "kind", "conflict", f.conflicts);
+}
+
+void scrape_cluster_reads(struct scrape *s, const char *name, const struct how *how)
+{
+    struct agones_figures f;
+    (void)how;
+    if (!s->m->sources.agones)
+        return;
+    agones_count(s->m->sources.agones, &f);
+    write_one(s, name, "kind", "list", f.lists);
+    write_one(s, name, "kind", "watch", f.watches);
+    write_one(s, name, "kind", "get", f.reads);
+}
+
+void scrape_cluster_servers(struct scrape *s, const char *name, const struct how *how)
+{
+    struct agones_figures f;
+    (void)how;
+    if (!s->m->sources.agones)
+        return;
+    agones_count(s->m->sources.agones, &f);
+    write_one(s, name, "state", "all", f.gameservers);
+    write_one(s, name, "state", "playing", f.playing);
+    write_one(s, name, "state", "unwanted", f.unwanted);
+}
+
+void scrape_routes(struct scrape *s, const char *name, const struct how *how)
+{
+    struct routes_figures f;
+    struct labels none = {0};
+    (void)how;
+    if (!s->m->sources.routes)
+        return;
+    routes_figures(s->m->sources.routes, &f);
+    exposition_sample(s->out, name, &none, f.routes);
+}
+
+void scrape_route_writes(struct scrape *s, const char *name, const struct how *how)
+{
+    struct routes_figures f;
+    (void)how;
+    if (!s->m->sources.routes)
+        return;
+    routes_figures(s->m->sources.routes, &f);
+    write_one(s, name, "result", "done", f.written);
+    write_one(s, name, "result", "failed", f.failed);
+}
