@@ -59,6 +59,9 @@ struct http_call {
     int64_t body_max; /* … and of any other answer */
     int64_t got;
     const char *fault; /* why we refused the rest of it; NULL = we did not */
+
+    struct buf once; /* what is sent, when it may be sent only once … */
+    size_t sent;     /* … so much of it was */
 };
 
 /* ── the loop ──────────────────────────────────────────────────────────────────────────────── */
@@ -215,6 +218,7 @@ static void call_free(struct http_call *call)
     curl.easy_cleanup(call->easy);
     curl.slist_free_all(call->headers);
     buf_done(&call->body);
+    buf_done(&call->once);
     free(call);
 }
 
@@ -301,6 +305,37 @@ static void set_method(struct http_call *call, enum http_method method, struct s
         curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, names[method]);
 }
 
+static size_t on_send(char *dst, size_t size, size_t n, void *user)
+{
+    struct http_call *call = user;
+    size_t left = call->once.len - call->sent;
+    size_t len = left < size * n ? left : size * n;
+    if (len > 0)
+        memcpy(dst, call->once.data + call->sent, len);
+    call->sent += len;
+    return len;
+}
+
+/* libcurl wants to send it again. */
+static int on_rewind(void *user, curl_off_t offset, int origin)
+{
+    const struct http_call *call = user;
+    bool unsent = call->sent == 0 && offset == 0 && origin == SEEK_SET;
+    return unsent ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+static void send_once(struct http_call *call, struct str body)
+{
+    CURL *easy = call->easy;
+    buf_append(&call->once, body.at, body.len);
+    curl.easy_setopt(easy, CURLOPT_POST, 1L);
+    curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.len);
+    curl.easy_setopt(easy, CURLOPT_READFUNCTION, on_send);
+    curl.easy_setopt(easy, CURLOPT_READDATA, call);
+    curl.easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind);
+    curl.easy_setopt(easy, CURLOPT_SEEKDATA, call);
+}
+
 static void set_security(struct http_call *call, const char *token)
 {
     const struct http_client *c = call->client;
@@ -364,7 +399,10 @@ struct http_call *http_client_send(struct http_client *c, const struct http_clie
         return NULL;
     if (request->answer_max > 0)
         call->body_max = request->answer_max;
-    set_method(call, request->method, request->body);
+    if (request->once)
+        send_once(call, request->body);
+    else
+        set_method(call, request->method, request->body);
     if (request->method != HTTP_GET)
         add_header(call, "Content-Type: ", type);
     add_header(call, "Expect:", ""); /* it would wait a second for a leave that nobody gives */

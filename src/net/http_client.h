@@ -62,6 +62,10 @@ struct http_client_request {
     const struct http_field *head; /* more lines, closed by a NULL name; NULL = none */
     int64_t timeout_ms;            /* 0 = the client's */
     int64_t answer_max;            /* bytes; 0 = HTTP_CLIENT_ANSWER_MAX */
+
+    /* POST: it may not be sent twice. Others are, once more, when a connection that was kept turns
+     * out to be closed; whether the other side had read it nobody can tell. */
+    bool once;
 };
 
 /* As http_client_ask. */

@@ -2,6 +2,7 @@
 
 #include "lib/loop.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -455,6 +456,63 @@ static void a_refusal_is_not_followed(void **state)
     assert_int_equal(w->pieces, 0);
 }
 
+/* A server that answers on a connection once, keeps it, and closes it when the next request has
+ * come: libcurl would send that one again on a new connection. */
+struct forgetful {
+    int listening;
+    int requests;
+};
+
+static void *serve_forgetfully(void *user)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    struct forgetful *f = user;
+    for (int fd; (fd = accept(f->listening, NULL, NULL)) >= 0; close(fd)) {
+        char bytes[4096];
+        for (int n = 0; n < 2 && read(fd, bytes, sizeof(bytes)) > 0; n++) {
+            __atomic_add_fetch(&f->requests, 1, __ATOMIC_SEQ_CST);
+            if (n == 0)
+                assert_int_equal(write(fd, answer, sizeof(answer) - 1), sizeof(answer) - 1);
+        }
+    }
+    return NULL;
+}
+
+static void what_may_be_sent_once_is_not_sent_again(void **state)
+{
+    struct world *w = *state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(at);
+    struct forgetful f = {.listening = socket(AF_INET, SOCK_STREAM, 0)};
+    pthread_t thread;
+    char url[64];
+    assert_int_equal(bind(f.listening, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(f.listening, 8), 0);
+    assert_int_equal(getsockname(f.listening, (struct sockaddr *)&at, &len), 0);
+    assert_int_equal(pthread_create(&thread, NULL, serve_forgetfully, &f), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", ntohs(at.sin_port));
+    struct http_client_request request = {
+        .method = HTTP_POST, .url = url, .body = STR("{\"a\":1}"), .once = true};
+    for (int n = 1; n <= 2; n++) {
+        assert_non_null(http_client_send(w->client, &request, on_done, w));
+        RUN_UNTIL(w, w->done == n);
+        assert_int_equal(w->status, n == 1 ? 200 : 0);
+    }
+    assert_int_equal(__atomic_load_n(&f.requests, __ATOMIC_SEQ_CST), 2);
+    request.once = false; /* one that may be repeated is, behind our back, and answered */
+    for (int n = 3; n <= 4; n++) {
+        assert_non_null(http_client_send(w->client, &request, on_done, w));
+        RUN_UNTIL(w, w->done == n);
+        assert_int_equal(w->status, 200);
+    }
+    assert_int_equal(__atomic_load_n(&f.requests, __ATOMIC_SEQ_CST), 5);
+    shutdown(f.listening, SHUT_RDWR);
+    http_client_free(w->client); /* or the thread would read on */
+    w->client = NULL;
+    pthread_join(thread, NULL);
+    close(f.listening);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_new, world_free)
@@ -479,6 +537,7 @@ int main(void)
         TEST(an_answer_is_followed_piece_by_piece),
         TEST(who_has_enough_breaks_it_off),
         TEST(a_refusal_is_not_followed),
+        TEST(what_may_be_sent_once_is_not_sent_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
