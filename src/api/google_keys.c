@@ -18,7 +18,7 @@
 
 enum {
     FRESH_MS = 3600 * 1000, /* they change every few days, and are shown before they are used */
-    AGAIN_MS = 10 * 1000,   /* strangers with keys of their own make us ask no more often */
+    AGAIN_MS = 5 * 1000,    /* strangers with keys of their own make us ask no more often */
     URL_MAX = 512,
     KEY_ID_MAX = 128,
     HEAD_MAX = 1024,

@@ -444,6 +444,20 @@ static void without_keys_nothing_is_good_or_bad(void **state)
     assert_int_equal(w->asked, 3);
 }
 
+static void a_new_key_of_googles_is_found(void **state)
+{
+    struct world *w = *state;
+    char why[GOOGLE_KEYS_WHY_MAX];
+    open_keys(w);
+    assert_int_equal(judged(w, (struct claims){0}, why), GOOGLE_GOOD);
+    w->key_id = "key-2";
+    struct claims newer = {.key_id = "key-2"};
+    assert_int_equal(judge(w, newer, why), GOOGLE_BAD); /* they were asked for a moment ago */
+    RUN_UNTIL(w, judge(w, newer, why) == GOOGLE_GOOD);
+    assert_int_equal(w->asked, 2);
+    assert_int_equal(judge(w, (struct claims){0}, why), GOOGLE_BAD); /* and the old one is gone */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_new, world_free)
@@ -457,6 +471,7 @@ int main(void)
         TEST(google_is_told_from_others),
         TEST(a_key_of_another_signs_nothing),
         TEST(without_keys_nothing_is_good_or_bad),
+        TEST(a_new_key_of_googles_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
