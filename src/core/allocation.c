@@ -200,14 +200,14 @@ void allocation_answer(struct core *core, const struct allocation *a, conn_id co
     e->result = result;
 }
 
-void allocation_tell(struct core *core, const struct allocation *a, bool news)
+void allocation_tell(struct core *core, const struct allocation *a, enum seek_bus bus, bool news)
 {
     struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
     fill_result(core, a, &core->out->arena, result);
     struct effect *e = effect_add(core, EFFECT_RESULT, 0);
     e->object = a->row.id;
     e->event = a->row.state;
-    e->verb = a->row.bus;
+    e->verb = (int8_t)bus;
     e->on = news;
     e->result = result;
 }
@@ -308,7 +308,7 @@ static void answer_all(struct core *core, struct allocation *a)
     if (a->row.bus == BUS_HTTP)
         return;
     set_owed(core, a, true);
-    allocation_tell(core, a, false);
+    allocation_tell(core, a, a->row.bus, false);
 }
 
 void allocation_done(struct core *core, struct allocation *a, const struct room *room)
@@ -576,7 +576,7 @@ static void say_again(struct core *core)
 {
     LIST_EACH(&core->allocations_owed, owed, struct allocation, in_owed)
     {
-        allocation_tell(core, owed, false);
+        allocation_tell(core, owed, owed->row.bus, false);
     }
     size_t at = 0;
     for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));) {

@@ -84,9 +84,9 @@ void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket);
 /* conn waits for its answer too; false when too many do. */
 bool allocation_wait(struct allocation *a, conn_id conn);
 
-/* What it says now, to whoever asks; to its bus, as news that may be lost or as its result. */
+/* What it says now, to whoever asks; to a bus, as news that may be lost or as its result. */
 void allocation_answer(struct core *core, const struct allocation *a, conn_id conn);
-void allocation_tell(struct core *core, const struct allocation *a, bool news);
+void allocation_tell(struct core *core, const struct allocation *a, enum seek_bus bus, bool news);
 
 /* Its seats are there; it is over; it stands in the room's line, or when NULL in its fleet's; it
  * leaves that, to be placed. */

@@ -593,7 +593,7 @@ static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
     if (memcmp(a->row.arguments, s->arguments, OPERATE_DIGEST) != 0)
         refuse(core, conn, s, ERR_NAME_CONFLICT, NULL);
     else if (s->bus != BUS_HTTP && a->row.state != ALLOCATION_OPEN)
-        allocation_tell(core, a, false);
+        allocation_tell(core, a, s->bus, false); /* who asked first may have come otherwise */
     else if (s->bus == BUS_HTTP && a->row.state != ALLOCATION_OPEN)
         allocation_answer(core, a, conn);
     else if (s->bus == BUS_HTTP && !allocation_wait(a, conn))

@@ -212,6 +212,16 @@ def test_the_same_name_for_something_else_is_refused(world, agent, client):
     await_acknowledged(client)
 
 
+def test_a_request_that_came_over_http_first_is_answered_here_too(world, agent, client):
+    asked = request("t", "ann")
+    over_http = world.api.post("/v1/allocations", **asked)
+    client.store(REQUEST, asked)
+    result = client.next(client.follow(RESULT))
+    assert {k: v for k, v in over_http.items() if k in result.json} == result.json
+    await_acknowledged(client)
+    assert len(seats_of(world, "ann")) == 1
+
+
 def test_a_request_that_takes_long_stays_ours(start, client):
     """A room that is being started for longer than ack_wait: the broker does not give it again."""
     world = start(nats={"ack_wait_ms": 400})
