@@ -42,6 +42,7 @@ void allocating_free(struct allocating *spawn)
         list_remove(&c->in_list);
         route_failed(spawn->agones, c, ERR_NOT_FOUND, "the GameServer is gone");
     }
+    route_cleared(spawn, false);
     free(spawn->ticket);
     free(spawn->tokens);
     free(spawn);
@@ -61,6 +62,7 @@ static void fail(struct allocating *spawn, bool timed_out, const char *why)
     struct news *n = news_add(spawn->agones, NEWS_FAILED, spawn->fleet, spawn->server);
     n->timed_out = timed_out;
     snprintf(n->text, sizeof(n->text), "%s", why);
+    route_cleared(spawn, true);
     allocating_free(spawn);
 }
 
@@ -260,8 +262,9 @@ static void post(struct allocating *spawn)
     snprintf(url, sizeof(url),
              "%s/apis/allocation.agones.dev/v1/namespaces/%s/gameserverallocations",
              a->identity.url, spawn->fleet->config.namespace);
-    spawn->call =
-        http_client_ask(a->client, HTTP_POST, url, write_allocation(spawn), NULL, on_answer, spawn);
+    struct http_client_request request = {
+        .method = HTTP_POST, .url = url, .body = write_allocation(spawn), .once = true};
+    spawn->call = http_client_send(a->client, &request, on_answer, spawn);
     if (!spawn->call) {
         again(spawn, UNANSWERED_MS);
         return;
@@ -294,8 +297,25 @@ void allocate(struct agones *a, struct cluster_fleet *f, const struct spawn *s)
     spawn->tokens = copy(s->tokens);
     spawn->give_up_ms = a->now_ms + within_ms;
     list_init(&spawn->changes);
+    list_init(&spawn->taken);
     list_append(&a->allocating, &spawn->in_list);
     map_put(&a->spawns, (uint64_t)spawn->server, spawn);
+}
+
+static void give_up(struct allocating *spawn)
+{
+    struct news *n = news_add(spawn->agones, NEWS_EXITED, spawn->fleet, spawn->server);
+    snprintf(n->text, sizeof(n->text), "It was given up before it was allocated");
+    route_cleared(spawn, true);
+    allocating_free(spawn);
+}
+
+static void ask(struct allocating *spawn)
+{
+    if (!spawn->cleared)
+        route_clear(spawn);
+    if (spawn->waits == 0 && spawn->agones->n_posts < AGONES_POSTS_AT_ONCE)
+        post(spawn);
 }
 
 static void run(struct allocating *spawn)
@@ -305,20 +325,17 @@ static void run(struct allocating *spawn)
     bool unknown = spawn->needs > f->listed;
     if (spawn->call)
         return;
-    if (spawn->doomed && !unknown) {
-        struct news *n = news_add(a, NEWS_EXITED, f, spawn->server);
-        snprintf(n->text, sizeof(n->text), "It was given up before it was allocated");
-        allocating_free(spawn);
-    } else if (a->now_ms >= spawn->give_up_ms) {
+    if (spawn->doomed && !unknown)
+        give_up(spawn);
+    else if (a->now_ms >= spawn->give_up_ms)
         /* When it comes about all the same, core does not want it, and it is ended. */
         fail(spawn, true, "the cluster did not allocate a server in time");
-    } else if (a->now_ms < spawn->due_ms || !f->synced) {
+    else if (a->now_ms < spawn->due_ms || !f->synced)
         return;
-    } else if (unknown) {
+    else if (unknown)
         cluster_fleet_list(f, spawn->needs);
-    } else if (a->n_posts < AGONES_POSTS_AT_ONCE) {
-        post(spawn);
-    }
+    else
+        ask(spawn);
 }
 
 void allocating_run(struct agones *a)

@@ -126,6 +126,7 @@ struct route_change {
     int64_t server; /* where */
     int64_t give_up_ms;
     struct route_change *then; /* to be done when this one is */
+    int64_t spawn;             /* that waits for it, by its server's number; 0 = none */
     char *back;                /* the GameServer that it was taken from; NULL = none */
     struct cluster_fleet *back_fleet;
     char token[AGONES_TOKEN_MAX];
@@ -149,6 +150,9 @@ struct allocating {
     bool doomed;         /* nobody wants it any more */
     bool settled;        /* the watch was faster than the answer */
     struct list changes; /* struct route_change that came meanwhile */
+    bool cleared;        /* its tokens are being taken from where they were … */
+    int waits;           /* … so many still are */
+    struct list taken;   /* struct route_change: to be put back when it comes to nothing */
 };
 
 enum news_kind { NEWS_INITED, NEWS_FAILED, NEWS_EXITED, NEWS_HEARD, NEWS_ROUTED };
@@ -267,6 +271,12 @@ void allocating_over(struct allocating *spawn);
 /* EFFECT_ROUTE. */
 void route(struct agones *a, const struct effect *e);
 void route_run(struct agones *a);
+
+/* Takes a spawn's tokens from wherever they are. */
+void route_clear(struct allocating *spawn);
+
+/* The spawn is over: what was taken stays so, or is put back. */
+void route_cleared(struct allocating *spawn, bool undo);
 
 /* A change has come about, or came to nothing. It is freed. */
 void route_done(struct agones *a, struct route_change *c);

@@ -70,6 +70,9 @@ static void go_on(struct agones *a, struct route_change *then)
 void route_done(struct agones *a, struct route_change *c)
 {
     struct route_change *then = c->then;
+    struct allocating *spawn = c->spawn ? map_get(&a->spawns, (uint64_t)c->spawn) : NULL;
+    if (spawn)
+        spawn->waits--;
     c->then = NULL;
     tell_routed(a, c, 0, "");
     change_free(c);
@@ -176,11 +179,18 @@ static struct gameserver *holder(struct agones *a, struct str token, const struc
 static struct route_change *removal_at(struct gameserver *g, struct str token)
 {
     struct route_change *c = last_about(g, token);
-    if (c && !c->on && !c->then)
+    if (c && !c->on && !c->then && !c->spawn)
         return c;
     c = change_new(g->fleet->agones, token, false);
     gameserver_change(g, c);
     return c;
+}
+
+/* What is to be put back, if it comes to that, where the token was. */
+static void remember(struct route_change *c, const struct gameserver *g)
+{
+    c->back = xstrdup(g->name);
+    c->back_fleet = g->fleet;
 }
 
 static void add(struct agones *a, struct gameserver *g, struct route_change *c)
@@ -193,9 +203,41 @@ static void add(struct agones *a, struct gameserver *g, struct route_change *c)
     }
     struct route_change *removal = removal_at(elsewhere, token);
     removal->then = c;
-    if (!removal->asked) {
-        c->back = xstrdup(elsewhere->name);
-        c->back_fleet = elsewhere->fleet;
+    if (!removal->asked)
+        remember(c, elsewhere);
+}
+
+static void take_for(struct allocating *spawn, struct str token, struct gameserver *from)
+{
+    struct route_change *removal = removal_at(from, token);
+    removal->spawn = spawn->server;
+    spawn->waits++;
+    if (removal->asked)
+        return;
+    struct route_change *back = change_new(spawn->agones, token, true);
+    remember(back, from);
+    list_append(&spawn->taken, &back->in_list);
+}
+
+void route_clear(struct allocating *spawn)
+{
+    struct str rest = str_of(spawn->tokens), token;
+    spawn->cleared = true;
+    while (tokens_next(&rest, &token)) {
+        struct gameserver *from = holder(spawn->agones, token, NULL);
+        if (from)
+            take_for(spawn, token, from);
+    }
+}
+
+void route_cleared(struct allocating *spawn, bool undo)
+{
+    LIST_EACH(&spawn->taken, c, struct route_change, in_list)
+    {
+        list_remove(&c->in_list);
+        if (undo)
+            put_back(spawn->agones, c);
+        change_free(c);
     }
 }
 

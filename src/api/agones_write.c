@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGAIN_FIRST_MS = 10, AGAIN_MOST_MS = 2000 };
+enum { AGAIN_FIRST_MS = 10, CONFLICT_MOST_MS = 100, AGAIN_MOST_MS = 2000 };
 
 void gameserver_make_busy(struct gameserver *g)
 {
@@ -34,13 +34,13 @@ static void back_from_flight(struct gameserver *g)
     list_move_all(&g->changes, &g->flying);
 }
 
-static void try_again(struct gameserver *g)
+static void try_again(struct gameserver *g, int64_t most_ms)
 {
     struct agones *a = g->fleet->agones;
     g->stale = true;
     g->due_ms = a->now_ms;
     if (g->tries++ > 0) /* the first conflict is most likely also the last */
-        g->due_ms += agones_pause_ms(a, g->tries - 2, AGAIN_FIRST_MS, AGAIN_MOST_MS);
+        g->due_ms += agones_pause_ms(a, g->tries - 2, AGAIN_FIRST_MS, most_ms);
 }
 
 static void log_refusal(const struct gameserver *g, const char *what, int status, const char *why)
@@ -79,7 +79,7 @@ static void settle_refusal(struct gameserver *g, const char *what, const struct 
         gameserver_drop_additions(g, ERR_FORBIDDEN, why);
     else
         gameserver_drop_late(g, why);
-    try_again(g);
+    try_again(g, status == 409 ? CONFLICT_MOST_MS : AGAIN_MOST_MS);
 }
 
 /* False when what came is no such GameServer. */
@@ -127,7 +127,7 @@ static void on_read(void *user, const struct http_reply *reply)
         return;
     }
     if (!take_object(g, reply->body))
-        try_again(g);
+        try_again(g, AGAIN_MOST_MS);
 }
 
 static void on_patched(void *user, const struct http_reply *reply)
@@ -142,7 +142,7 @@ static void on_patched(void *user, const struct http_reply *reply)
     if (take_object(g, reply->body))
         landed(g);
     else
-        try_again(g);
+        try_again(g, AGAIN_MOST_MS);
 }
 
 static void begin(struct gameserver *g, enum http_method method, struct str body, http_done *done)
@@ -159,7 +159,7 @@ static void begin(struct gameserver *g, enum http_method method, struct str body
     g->call = http_client_send(a->client, &request, done, g);
     if (!g->call) {
         back_from_flight(g);
-        try_again(g);
+        try_again(g, AGAIN_MOST_MS);
         return;
     }
     a->n_writes++;

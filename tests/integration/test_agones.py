@@ -1,0 +1,608 @@
+"""Fleets of provider agones: a strict Kubernetes of ours stands in for the cluster, the real binary
+speaks to it. Whatever the cluster does, no token is on two GameServers and none of them leaks."""
+
+import base64
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from kube import TOKENS, Kube
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def kube():
+    with Kube() as kube:
+        yield kube
+        assert not kube.faults
+
+
+@pytest.fixture
+def start(kube, make_world):
+    """Makes a world whose fleet starx is in the cluster; keywords: of the fleet, and others of the
+    configuration with a capital letter in front."""
+
+    def make(ready=True, kubernetes=None, options=None, **fleet):
+        fleet = {"name": "starx", "provider": "agones", "max_players": 4,
+                 "agones": {"port": "game"}, **fleet}
+        world = make_world(default_region="EU", fleets=[{"name": "default"}, fleet],
+                           kubernetes={"url": kube.url, **(kubernetes or {})}, **(options or {}))
+        if ready:
+            await_ready(world)
+        return world
+
+    return make
+
+
+def await_that(what, look):
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        seen = look()
+        if seen:
+            return seen
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.01)
+
+
+def is_ready(world):
+    hosts = world.api.get("/v1/hosts")["items"]
+    return world.api.ask("GET", "/readyz").status == 200 and \
+        any(h["name"] == "agones/starx" for h in hosts)
+
+
+def await_ready(world):
+    await_that("the cluster is seen", lambda: is_ready(world))
+
+
+def ask(world, ticket, player, **more):
+    answer = world.api.ask("POST", "/v1/allocations",
+                           data={"ticketId": ticket, "fleet": "starx", "playerId": player, **more})
+    return answer.json
+
+
+def allocate(world, ticket, player, **more):
+    result = ask(world, ticket, player, **more)
+    assert result["status"] == "Success", result
+    return result
+
+
+def seats_of(world, player):
+    return world.api.get(f"/player/{player}")["seats"]
+
+
+def player_token(player):
+    return base64.b64encode(player.encode()[:16].ljust(16, b"\0")).decode()
+
+
+def holders(kube, token):
+    return [o["metadata"]["name"] for o in kube.all()
+            if token in o["metadata"]["annotations"].get(TOKENS, "").split(",")]
+
+
+# ── allocating ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_allocation_is_one_post_with_token_and_marks(kube, start):
+    names = kube.add("starx", 3)
+    world = start()
+    result = allocate(world, "t-1", "ann")
+    server = kube.get(names[0])
+    assert server["status"]["state"] == "Allocated"
+    assert result["address"] == server["status"]["address"]
+    assert result["port"] == server["status"]["ports"][1]["port"]  # the one named game
+    marks = server["metadata"]["annotations"]
+    assert marks[TOKENS] == result["token"]
+    assert len(base64.b64decode(result["token"])) == 16
+    assert marks["muster.dev/ticket"] == "t-1"
+    assert marks["muster.dev/session"] == result["sessionId"]
+    assert [w[0] for w in kube.writes] == ["allocate"]
+    spec = kube.writes[0][2]["spec"]
+    assert spec["selectors"] == [{"matchLabels": {"agones.dev/fleet": "starx"}}]
+    assert len(kube.kinds("list")) == 1  # at the start, and never again
+
+
+def test_a_repeat_takes_nothing_twice(kube, start):
+    kube.add("starx", 3)
+    world = start()
+    assert allocate(world, "t-1", "ann") == allocate(world, "t-1", "ann")
+    assert len(kube.writes) == 1
+
+
+def test_a_friend_joins_by_one_patch(kube, start):
+    (name, *_) = kube.add("starx", 2)
+    world = start()
+    ann = allocate(world, "t-1", "ann")
+    bob = allocate(world, "t-2", "bob", joinOnIds=["ann"])
+    assert bob["sessionId"] == ann["sessionId"]
+    assert kube.tokens(name) == [ann["token"], bob["token"]]
+    assert [w[0] for w in kube.writes] == ["allocate", "patch"]
+
+
+def test_a_move_is_two_writes(kube, start):
+    kube.add("starx", 2)
+    world = start(max_players=1)
+    ann = allocate(world, "t-1", "ann")
+    bob = allocate(world, "t-2", "bob")
+    release(world, "bob")
+    kube.await_("bob's token is gone", lambda: not holders(kube, bob["token"]))
+    before = len(kube.writes)
+    moved = allocate(world, "t-3", "ann", rejoin=False)
+    assert moved["sessionId"] == bob["sessionId"]
+    kube.await_("the old one is gone", lambda: not holders(kube, ann["token"]))
+    assert [w[0] for w in kube.writes[before:]] == ["patch", "patch"]
+    assert len(holders(kube, moved["token"])) == 1
+
+
+def release(world, player):
+    (seat,) = seats_of(world, player)
+    answer = world.api.ask("DELETE", f"/v1/seats/{seat['slot']}")
+    assert answer.status == 200, answer
+
+
+def test_the_last_token_takes_the_annotation_with_it(kube, start):
+    (name,) = kube.add("starx")
+    world = start()
+    allocate(world, "t-1", "ann")
+    release(world, "ann")
+    kube.await_("no annotation", lambda: TOKENS not in kube.get(name)["metadata"]["annotations"])
+
+
+def test_no_free_server_is_a_sentence(kube, start):
+    world = start(when_full="fail")
+    result = ask(world, "t-1", "ann")
+    assert (result["status"], result["errorMessage"]) == ("Failure", "no capacity in fleet 'starx'")
+
+
+def test_contention_is_tried_again(kube, start):
+    kube.add("starx")
+    world = start()
+    kube.plan("allocate", "contention", "contention")
+    allocate(world, "t-1", "ann")
+    assert len(kube.kinds("allocate")) == 3
+
+
+def test_contention_without_end_is_a_failure(kube, start):
+    kube.add("starx")
+    world = start(when_full="fail")
+    kube.plan("allocate", *["contention"] * 50)
+    assert ask(world, "t-1", "ann")["status"] == "Failure"
+    assert len(kube.kinds("allocate")) < 10
+
+
+def test_a_refusal_is_told_in_the_clusters_words(kube, start):
+    kube.add("starx")
+    world = start(when_full="fail")
+    kube.plan("allocate", 403)
+    result = ask(world, "t-1", "ann")
+    assert (result["status"], result["errorMessage"]) == ("Failure", "planned 403")
+
+
+def test_lists_and_counters_go_along(kube, start):
+    kube.add("simple", 1)
+    world = start(agones={"fleet": "simple", "list": "players", "counter": "sessions"})
+    result = allocate(world, "t-1", "ann")
+    spec = kube.writes[0][2]["spec"]
+    assert spec["lists"] == {"players": {"addValues": [result["token"]]}}
+    assert spec["counters"] == {"sessions": {"action": "Increment", "amount": 1}}
+    (selector,) = spec["selectors"]
+    assert selector["matchLabels"] == {"agones.dev/fleet": "simple"}
+    assert selector["lists"] == {"players": {"minAvailable": 1}}
+    assert selector["counters"] == {"sessions": {"minAvailable": 1}}
+
+
+# ── answers that are lost ───────────────────────────────────────────────────────────────────────
+
+
+def test_an_allocation_whose_answer_was_lost_is_recognised(kube, start):
+    kube.add("starx", 3)
+    world = start()
+    kube.plan("allocate", "lost")
+    result = allocate(world, "t-1", "ann")
+    assert len(kube.all("Allocated")) == 1
+    assert len(kube.kinds("allocate")) == 1
+    assert len(holders(kube, result["token"])) == 1
+
+
+def test_one_that_never_came_about_is_asked_again_after_a_list(kube, start):
+    kube.add("starx", 3)
+    world = start()
+    lists = len(kube.kinds("list"))
+    kube.plan("allocate", "drop")
+    allocate(world, "t-1", "ann")
+    kinds = [r[0] for r in kube.requests if r[0] in ("allocate", "list")]
+    assert kinds[-2:] == ["list", "allocate"]
+    assert len(kube.kinds("list")) == lists + 1
+    assert len(kube.all("Allocated")) == 1
+
+
+def test_an_internal_error_of_the_cluster_is_an_answer_that_says_nothing(kube, start):
+    kube.add("starx", 3)
+    world = start()
+    kube.plan("allocate", 500, 504)
+    allocate(world, "t-1", "ann")
+    assert len(kube.all("Allocated")) == 1
+
+
+def test_a_second_server_for_one_allocation_is_shut_down(kube, start):
+    """The answer to the first POST is lost, and it comes about only after it was asked again."""
+    names = kube.add("starx", 3)
+    world = start()
+    allocate(world, "t-1", "ann")
+    marks = kube.get(names[0])["metadata"]["annotations"]
+    late = {k: v for k, v in marks.items() if k != TOKENS}
+    kube.annotate(names[1], late)
+    kube.set_state(names[1], "Allocated")
+    kube.await_("it is gone", lambda: kube.get(names[1]) is None)
+    assert kube.get(names[0])["status"]["state"] == "Allocated"
+    assert len(seats_of(world, "ann")) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_nothing_leaks_when_we_are_killed_while_we_allocate(kube, start, when):
+    kube.add("starx", 4)
+    world = start()
+
+    def kill():
+        world.muster.process.kill()
+        world.muster.killed = True
+
+    with ThreadPoolExecutor() as pool:
+        kube.plan("allocate", kill if when == "before" else "lost")
+        if when == "after":
+            kube.plan("watch", *["drop"] * 2)
+            kube.cut_watches()
+        asked = pool.submit(lambda: pytest.raises(Exception, ask, world, "t-1", "ann"))
+        kube.await_("it is asked", lambda: kube.kinds("allocate"))
+        if when == "after":
+            kill()
+        asked.result()
+        world.muster.finish()
+    world.muster.restart()
+    await_ready(world)
+    result = allocate(world, "t-1", "ann")
+    await_that("one plays", lambda: len(kube.all("Allocated")) == 1)
+    assert len(holders(kube, result["token"])) == 1
+
+
+def test_one_that_core_does_not_know_is_shut_down(kube, start):
+    """Its mark is ours, and its number was given away, but nobody has such a room."""
+    names = kube.add("starx", 3)
+    world = start()
+    result = allocate(world, "t-1", "ann")
+    marks = kube.get(names[0])["metadata"]["annotations"]
+    world.api.ask("POST", f"/v1/sessions/{result['sessionId']}/end")
+    kube.await_("it ends", lambda: kube.get(names[0]) is None)
+    kube.annotate(names[2], {k: v for k, v in marks.items() if k != TOKENS})
+    kube.set_state(names[2], "Allocated")
+    kube.await_("it is gone", lambda: kube.get(names[2]) is None)
+
+
+def test_what_somebody_else_allocated_is_left_alone(kube, start):
+    kube.add("starx", 1, state="Allocated")
+    kube.add("starx", 1, state="Allocated", annotations={
+        "muster.dev/instance": "another", "muster.dev/server": "1", TOKENS: "AAAA"})
+    kube.add("starx", 1)
+    world = start()
+    allocate(world, "t-1", "ann")
+    world.elapse(1.0)
+    assert len(kube.all("Allocated")) == 3
+    assert len(kube.writes) == 1
+
+
+# ── tokens ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nobodys_token_is_lost_in_a_storm_of_conflicts(kube, start):
+    (name,) = kube.add("starx")
+    world = start(max_players=32)
+    first = allocate(world, "t-0", "p0")
+    kube.plan("patch", *["race"] * 20)
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(lambda n: allocate(world, f"t-{n}", f"p{n}"), range(1, 24)))
+    assert sorted(kube.tokens(name)) == sorted(r["token"] for r in [first, *results])
+    assert kube.get(name)["metadata"]["annotations"]["somebody"]
+
+
+def test_changes_that_wait_for_each_other_go_together(kube, start):
+    kube.add("starx")
+    world = start(max_players=64)
+    allocate(world, "t-0", "p0")
+    kube.plan("patch", "slow")
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(lambda n: allocate(world, f"t-{n}", f"p{n}"), range(1, 33)))
+    assert len(kube.kinds("patch")) < 12
+
+
+@pytest.mark.parametrize("fault", ["lost", "drop", 500, 429])
+def test_a_patch_without_an_answer_is_looked_after(kube, start, fault):
+    (name,) = kube.add("starx")
+    world = start()
+    ann = allocate(world, "t-1", "ann")
+    kube.plan("patch", fault)
+    bob = allocate(world, "t-2", "bob", joinOnIds=["ann"])
+    assert kube.tokens(name) == [ann["token"], bob["token"]]
+
+
+def test_a_patch_that_is_forbidden_is_a_failure(kube, start):
+    (name,) = kube.add("starx")
+    world = start(when_full="fail")
+    ann = allocate(world, "t-1", "ann")
+    kube.plan("patch", 403)
+    assert ask(world, "t-2", "bob", joinOnIds=["ann"])["status"] == "Failure"
+    assert kube.tokens(name) == [ann["token"]]
+    assert not seats_of(world, "bob")
+
+
+def test_a_player_id_is_first_taken_from_where_it_was(kube, start):
+    names = kube.add("starx", 2)
+    world = start(max_players=2, token="player-id")
+    allocate(world, "t-1", "ann")
+    allocate(world, "t-2", "bob")
+    allocate(world, "t-3", "cid")
+    assert kube.tokens(names[0]) == [player_token("ann"), player_token("bob")]
+    assert kube.tokens(names[1]) == [player_token("cid")]
+    before = len(kube.writes)
+    moved = allocate(world, "t-4", "bob", joinOnIds=["cid"])
+    assert moved["token"] == player_token("bob")
+    assert kube.tokens(names[0]) == [player_token("ann")]
+    assert kube.tokens(names[1]) == [player_token("cid"), player_token("bob")]
+    assert [w[:2] for w in kube.writes[before:]] == [("patch", names[0]), ("patch", names[1])]
+
+
+def test_a_player_id_goes_back_when_it_cannot_be_added(kube, start):
+    names = kube.add("starx", 2)
+    world = start(max_players=2, token="player-id", when_full="fail")
+    allocate(world, "t-1", "ann")
+    allocate(world, "t-2", "bob")
+    allocate(world, "t-3", "cid")
+
+    def forbid():
+        kube.plans["patch"] = [403]
+
+    kube.plan("patch", forbid)  # the removal works, what follows does not
+    assert ask(world, "t-4", "bob", joinOnIds=["cid"])["status"] == "Failure"
+    kube.await_("it is back", lambda: holders(kube, player_token("bob")) == [names[0]])
+    (seat,) = seats_of(world, "bob")
+    assert seat["room"] == seats_of(world, "ann")[0]["room"]
+
+
+def test_a_player_id_is_nowhere_else_when_its_new_server_comes(kube, start):
+    names = kube.add("starx", 2)
+    world = start(max_players=2, token="player-id")
+    allocate(world, "t-1", "ann")
+    allocate(world, "t-2", "bob")
+    before = len(kube.writes)
+    allocate(world, "t-3", "bob", rejoin=False)
+    assert kube.tokens(names[0]) == [player_token("ann")]
+    assert kube.tokens(names[1]) == [player_token("bob")]
+    assert [w[0] for w in kube.writes[before:]] == ["patch", "allocate"]
+
+
+def test_a_player_id_goes_back_when_no_server_comes(kube, start):
+    (name,) = kube.add("starx", 1)
+    world = start(max_players=2, token="player-id", when_full="fail")
+    allocate(world, "t-1", "ann")
+    allocate(world, "t-2", "bob")
+    assert ask(world, "t-3", "bob", rejoin=False)["status"] == "Failure"
+    kube.await_("it is back", lambda: sorted(kube.tokens(name)) ==
+                sorted([player_token("ann"), player_token("bob")]))
+
+
+# ── the watch ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_watch_that_was_cut_goes_on_where_it_was(kube, start):
+    names = kube.add("starx", 2)
+    world = start()
+    allocate(world, "t-1", "ann")
+    lists = len(kube.kinds("list"))
+    kube.cut_watches()
+    kube.await_("it watches again", lambda: len(kube.kinds("watch")) >= 2 and kube.watches)
+    kube.set_state(names[0], "Unhealthy")
+    await_that("the seat is given back", lambda: not seats_of(world, "ann"))
+    assert len(kube.kinds("list")) == lists
+
+
+@pytest.mark.parametrize("how", ["event", "status"])
+def test_a_version_that_is_too_old_means_a_new_list(kube, start, how):
+    names = kube.add("starx", 2)
+    world = start()
+    allocate(world, "t-1", "ann")
+    if how == "status":
+        kube.plan("watch", 410)
+        kube.cut_watches()
+    else:
+        kube.compact()
+    kube.await_("it is listed again", lambda: len(kube.kinds("list")) >= 2)
+    kube.set_state(names[0], "Unhealthy")
+    await_that("the seat is given back", lambda: not seats_of(world, "ann"))
+
+
+@pytest.mark.parametrize("line", [b"no JSON\n", b'{"type":"WHAT","object":{}}\n', b'{"type":"ADDED"}\n',
+                                  b"[]\n"])
+def test_a_line_that_is_none_means_a_new_list(kube, start, line):
+    kube.add("starx", 2)
+    world = start()
+    kube.plan("watch", line)
+    kube.cut_watches()
+    kube.await_("it is listed again", lambda: len(kube.kinds("list")) >= 2)
+    allocate(world, "t-1", "ann")
+
+
+def test_lines_may_come_in_small_pieces(kube, start):
+    kube.piece = 7
+    names = kube.add("starx", 2)
+    world = start()
+    allocate(world, "t-1", "ann")
+    kube.set_state(names[0], "Unhealthy")
+    await_that("the seat is given back", lambda: not seats_of(world, "ann"))
+    assert len(kube.kinds("list")) == 1
+
+
+def test_a_large_fleet_is_listed_in_pages(kube, start):
+    kube.add("starx", 1, state="Allocated")
+    kube.add("starx", 350)
+    world = start()
+    assert len(kube.kinds("list")) == 4
+    allocate(world, "t-1", "ann")
+
+
+def test_a_page_that_is_too_old_means_a_list_from_the_beginning(kube, start):
+    kube.add("starx", 250)
+    kube.plan("list", None, 410)
+    world = start()
+    assert len(kube.kinds("list")) == 2 + 3
+    allocate(world, "t-1", "ann")
+
+
+def test_while_the_cluster_is_out_of_sight_seats_stand_still(kube, start):
+    names = kube.add("starx", 2)
+    world = start(options={"host_ms": 1000})
+    allocate(world, "t-1", "ann")
+    kube.plan("watch", *[503] * 1000)
+    kube.plan("list", *[503] * 1000)
+    kube.cut_watches()
+    away = await_that("Muster says so", lambda: world.api.ask("GET", "/readyz").status == 503)
+    assert away
+    kube.set_state(names[0], "Unhealthy")
+    assert len(seats_of(world, "ann")) == 1
+    kube.plans.clear()
+    await_that("the seat is given back", lambda: not seats_of(world, "ann"))
+    await_ready(world)
+
+
+# ── servers that end ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("end", ["Unhealthy", "Shutdown", "Error", "deleted", "Ready"])
+def test_a_server_that_ends_gives_its_seats_back(kube, start, end):
+    names = kube.add("starx", 2)
+    world = start()
+    result = allocate(world, "t-1", "ann")
+    if end == "deleted":
+        kube.delete(names[0])
+    else:
+        kube.set_state(names[0], end)
+    await_that("the seat is given back", lambda: not seats_of(world, "ann"))
+    room = world.api.get(f"/v1/sessions/{result['sessionId']}")
+    assert room["state"] == "ended"
+    again = allocate(world, "t-2", "ann")
+    assert again["sessionId"] != result["sessionId"]
+
+
+def test_one_that_goes_back_to_those_that_wait_carries_no_mark(kube, start):
+    names = kube.add("starx", 1)
+    world = start()
+    allocate(world, "t-1", "ann")
+    kube.set_state(names[0], "Ready")
+    kube.await_("no marks", lambda: not kube.get(names[0])["metadata"]["annotations"])
+    kube.set_state(names[0], "Allocated")  # by somebody else
+    world.elapse(1.0)
+    assert kube.get(names[0])["status"]["state"] == "Allocated"
+
+
+def test_who_waits_is_placed_when_a_server_comes_free(kube, start):
+    world = start()
+    assert ask(world, "t-1", "ann")["status"] == "Queued"
+    kube.add("starx", 1)
+    await_that("it is placed", lambda: ask(world, "t-1", "ann")["status"] == "Success")
+
+
+def test_an_empty_room_is_shut_down(kube, start):
+    (name,) = kube.add("starx")
+    world = start(empty_timeout_s=1)
+    allocate(world, "t-1", "ann")
+    release(world, "ann")
+    kube.await_("it is gone", lambda: kube.get(name) is None)
+
+
+def test_a_shutdown_that_collides_is_made_again(kube, start):
+    (name,) = kube.add("starx")
+    world = start()
+    result = allocate(world, "t-1", "ann")
+    kube.plan("patch", "race", 500, "drop")
+    world.api.ask("POST", f"/v1/sessions/{result['sessionId']}/end")
+    kube.await_("it is gone", lambda: kube.get(name) is None)
+
+
+# ── restarts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_seats_outlive_a_restart(kube, start):
+    kube.add("starx", 2)
+    world = start()
+    result = allocate(world, "t-1", "ann")
+    world.crash()
+    await_ready(world)
+    again = allocate(world, "t-2", "ann")
+    assert (again["sessionId"], again["token"]) == (result["sessionId"], result["token"])
+    bob = allocate(world, "t-3", "bob", joinOnIds=["ann"])
+    assert bob["sessionId"] == result["sessionId"]
+    assert [w[0] for w in kube.writes] == ["allocate", "patch"]
+
+
+def test_a_server_that_ended_while_we_were_away_is_over(kube, start):
+    names = kube.add("starx", 2)
+    world = start()
+    allocate(world, "t-1", "ann")
+    world.muster.kill9()
+    kube.delete(names[0])
+    world.muster.restart()
+    await_ready(world)
+    await_that("the seat is given back", lambda: not seats_of(world, "ann"))
+
+
+# ── who we are ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_token_is_read_again_when_it_changes(kube, start, tmp_path):
+    kube.token = "first"
+    kube.add("starx", 2)
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    world = start(kubernetes={"token_file": str(file)})
+    allocate(world, "t-1", "ann")
+    kube.token = "second"
+    file.write_text("second\n")
+    allocate(world, "t-2", "bob")
+
+
+def test_a_token_that_is_not_known_makes_us_not_ready(kube, start, tmp_path):
+    kube.token = "right"
+    file = tmp_path / "token"
+    file.write_text("wrong")
+    world = start(ready=False, kubernetes={"token_file": str(file)})
+    kube.await_("it was refused", lambda: kube.kinds("unauthorized"))
+    answer = await_that("Muster says so", lambda: world.api.ask("GET", "/readyz"))
+    assert answer.status == 503
+    await_that("it says why", lambda: "Unauthorized" in
+               world.api.ask("GET", "/readyz").error["message"])
+    file.write_text("right")
+    await_ready(world)
+
+
+def test_a_kubeconfig_says_where_and_who(kube, start, tmp_path, make_world):
+    kube.token = "kubectl's"
+    kube.add("starx", 1)
+    config = tmp_path / "kubeconfig"
+    config.write_text(f"""
+apiVersion: v1
+kind: Config
+current-context: here
+contexts:
+- name: there
+  context: {{cluster: none, user: none}}
+- name: here
+  context: {{cluster: ours, user: me, namespace: games}}
+clusters:
+- name: ours
+  cluster:
+    server: {kube.url}
+users:
+- name: me
+  user:
+    token: kubectl's
+""")
+    world = start(kubernetes={"url": "", "kubeconfig": str(config)})
+    allocate(world, "t-1", "ann")
