@@ -28,9 +28,10 @@ struct play_joined {
  * extend_token and extend_scopes are given (not empty), extends it: the same account and gamespace,
  * its own scopes and those of extend_token that extend_scopes (a comma list, or "*" for all) asks
  * for. A repeat gives the same token. To be called before EVENT_AGENT is stepped, because a seat
- * stays reserved when this fails. 0, or an error with a sentence: ERR_BAD_ACCESS_TOKEN,
- * ERR_NO_SIGNING_KEY (the player's token was issued elsewhere, and there is no login service to
- * ask, or that of the game server was while his is ours). */
+ * stays reserved when this fails. Nothing sealed gives nothing: a service placed him, who brought
+ * no token of his. 0, or an error with a sentence: ERR_BAD_ACCESS_TOKEN, ERR_NO_SIGNING_KEY (the
+ * player's token was issued elsewhere, and there is no login service to ask, or that of the game
+ * server was while his is ours). */
 int play_joined(struct rest *r, struct str sealed, struct str extend_token,
                 struct str extend_scopes, struct play_joined *ret, char why[PLAY_WHY_MAX]);
 

@@ -54,6 +54,8 @@ int play_joined(struct rest *r, struct str sealed, struct str extend_token,
                 struct str extend_scopes, struct play_joined *ret, char why[PLAY_WHY_MAX])
 {
     int err = 0;
+    if (sealed.len == 0) /* an allocation placed him, and brought no token */
+        return 0;
     if (seal_open(&r->seal, sealed, &ret->token) != 0)
         return refuse(ERR_BAD_ACCESS_TOKEN, "The player's access token cannot be read",
                       "it was sealed with another secret", why);

@@ -227,6 +227,7 @@ int room_open(struct core *core, struct room *room, const struct agent_event *e,
     (void)room_note(core, room, NOTE_ROOM_OPEN);
     room_seats_open(core, room);
     room_seats_changed(core, room);
+    core->routes++; /* those who waited for it can be let through */
     return 0;
 }
 
