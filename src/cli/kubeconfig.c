@@ -236,7 +236,8 @@ static int parse(struct reading *r, const struct buf *content, struct agones_con
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
         abort(); /* out of memory, as in xcalloc */
-    yaml_parser_set_input_string(&parser, content->data, content->len);
+    yaml_parser_set_input_string(&parser, content->data ? content->data : (const uint8_t *)"",
+                                 content->len);
     int err = ERR_FORMAT;
     if (!yaml_parser_load(&parser, &r->document)) {
         snprintf(r->why, WHY_MAX, "%.100s, line %zu: %.80s.", r->file, parser.problem_mark.line + 1,
