@@ -143,6 +143,7 @@ bench_measure bench_single;
 bench_measure bench_echo;
 bench_measure bench_connections;
 bench_measure bench_core;
+bench_measure bench_friends;
 bench_measure bench_store;
 bench_measure bench_http;
 bench_measure bench_join;

@@ -41,6 +41,7 @@ static const struct part {
     {"single", bench_single, 1, "info"},
     {"connections", bench_connections, 0, "info"},
     {"core", bench_core, 0, "info"},
+    {"friends", bench_friends, 0, "info"},
     {"restart", bench_restart, 0, "info"},
     {"footprint", bench_footprint, 0, "info"},
     {"store", bench_store, 1, "info"},

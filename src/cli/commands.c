@@ -574,6 +574,14 @@ const struct command commands[] = {
               "end, and a\n"
               "heartbeat.\n",
      .options = bench_core_options},
+    {.name = "bench friends",
+     .group = GROUP_TOOLS,
+     .run = bench_friends_run,
+     .summary = "measure joining a friend in core, with few and with many players",
+     .synopsis = "[OPTIONS]",
+     .about = "Core in this process: a player joins a friend, who is somewhere among the others, "
+              "and leaves.\n",
+     .options = bench_friends_options},
     {.name = "bench store",
      .group = GROUP_TOOLS,
      .run = bench_store_run,
