@@ -116,24 +116,24 @@ def test_every_request_has_one_result(make, fake):
 def test_whatever_fails_each_request_has_its_result_and_one_seat(make, fake):
     world = make(players=100, pull_messages=50)
     dice = random.Random(7)
-    tickets = [f"t-{i}" for i in range(2000)]
+    tickets = [f"t-{i}" for i in range(10000)]
     fake.subscriptions["muster"].deadline_s = 3
     for verb in ("pull", "acknowledge", "publish", "modifyAckDeadline"):
         for _ in range(15):
             dice.choice([lambda v: fake.fail(v, 503), lambda v: fake.cut(v, after=True),
                          lambda v: fake.faults[v].append(None)])(verb)
     with FakeHost(world.muster):
-        for ticket in dice.choices(tickets, k=500) + tickets:  # some come twice
+        for ticket in dice.choices(tickets, k=1000) + tickets:  # some come twice
             fake.publish(REQUESTS, request(ticket))
-        fake.wait(lambda: len({m.attributes["ticketId"] for m in fake.published[RESULTS]}) == 2000,
-                  90)
+        fake.wait(lambda: len({m.attributes["ticketId"] for m in fake.published[RESULTS]}) == 10000,
+                  120)
         fake.wait(lambda: fake.outstanding("muster") == 0, 60)
         same = collections.defaultdict(set)
         for message in fake.sent(RESULTS):
             same[message.attributes["ticketId"]].add(message.data)
         assert {len(v) for v in same.values()} == {1}
         assert {json.loads(v.pop())["status"] for v in same.values()} == {"Success"}
-        assert seats(world) == 2000
+        assert seats(world) == 10000
         assert not fake.sent(DEAD)
 
 
