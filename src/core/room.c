@@ -130,10 +130,14 @@ static void put_on_host(struct room *room, struct host *host)
     list_append(&host->rooms, &room->on_host);
 }
 
-/* It is STARTING, and those for whom it is were all sent away. */
+/* It is STARTING, and those for whom it is were all sent away. When its ticket is over already they
+ * went because of that, and whoever ended the ticket ends the room. */
 static void deserted(struct core *core, struct room *room)
 {
-    room_ticket_deserted(core, room_ticket_find(core, room->row.ticket));
+    struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
+    if (ticket && ticket->row.state != ROOM_TICKET_OPEN)
+        return;
+    room_ticket_deserted(core, ticket);
     room_stop(core, room, END_GIVEN_UP);
 }
 
