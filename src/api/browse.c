@@ -353,7 +353,10 @@ static void say_why(const struct core *core, const struct ticket_answer *t, stru
 {
     struct view_server server;
     struct view_room room;
-    if (t->room.id != 0) {
+    if (t->allocation.id != 0) {
+        bool known = view_room(core, t->allocation.room, &room);
+        why_allocation_sentence(&t->allocation, known ? &room : NULL, out);
+    } else if (t->room.id != 0) {
         bool known = view_room(core, t->room.room, &room);
         why_room_sentence(&t->room, known ? &room : NULL, out);
     } else {

@@ -193,10 +193,51 @@ struct ticket_answer merge_room_asked(const struct core *core, const struct view
     };
 }
 
+static struct ticket_answer of_allocation(const struct core *core, const struct view_allocation *a)
+{
+    struct view_room room;
+    bool placed = is(a->state, "done");
+    bool known = placed && view_room(core, a->room, &room);
+    return (struct ticket_answer){
+        .view =
+            {
+                .id = a->id,
+                .fleet_id = a->fleet_id,
+                .fleet = a->fleet,
+                .chat_server = "",
+                .lobby = SHAPE_NO_INT32,
+                .regions = a->region >= 0 ? 1ull << a->region : 0,
+                .game_type = SHAPE_NO_INT8,
+                .game_mode = SHAPE_NO_INT8,
+                .average_rating = SHAPE_NO_INT32,
+                .state = a->state,
+                .open = a->open,
+                .err = a->err,
+                .session = placed ? a->room : 0,
+                .server = known ? room.server : 0,
+                .opened_wall_ms = a->opened_wall_ms,
+                .answered_wall_ms = a->answered_wall_ms,
+                .deadline_wall_ms = a->deadline_wall_ms,
+            },
+        .kind = "allocation",
+        .verb = "",
+        .version = "",
+        .account = a->player,
+        .players = a->players,
+        .why = a->why,
+        .allocation = *a,
+    };
+}
+
 bool merge_ticket(const struct core *core, int64_t id, struct ticket_answer *ret)
 {
     struct view_ticket match;
     struct view_room_ticket room;
+    struct view_allocation allocation;
+    if (view_allocation(core, id, &allocation)) {
+        *ret = of_allocation(core, &allocation);
+        return true;
+    }
     if (view_ticket(core, id, &match)) {
         *ret = merge_asked(&match);
         return true;

@@ -21,14 +21,15 @@ struct server_answer {
 };
 
 struct ticket_answer {
-    struct view_ticket view; /* of one for a room: what it has in common */
-    const char *kind;        /* "match" "room" */
+    struct view_ticket view; /* of one for a room, or an allocation: what it has in common */
+    const char *kind;        /* "match" "room" "allocation" */
     const char *verb;        /* "" for a match; this and the next two */
     const char *version;
     const char *account;
     int32_t players;
-    struct str why;               /* a sentence of its own; may be empty */
-    struct view_room_ticket room; /* "room" */
+    struct str why;                    /* a sentence of its own; may be empty */
+    struct view_room_ticket room;      /* "room" */
+    struct view_allocation allocation; /* "allocation" */
 };
 
 struct fleet_answer {

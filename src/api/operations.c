@@ -512,7 +512,8 @@ const struct operation operations[] = {
         .scope = ACCESS_READ,
         .summary = "Why a request ended as it did.",
         .about = "Who was tried, with which score, and how many others were passed over for which "
-                 "reason; of a room, which hosts were asked.",
+                 "reason; of a room, which hosts were asked; of an allocation, where it was "
+                 "placed or for what it waits.",
         .fields = {ID("ticket")},
         .answer = &why_shape,
         .errors = {ERR_NOT_FOUND},

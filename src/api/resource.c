@@ -19,7 +19,9 @@ const char *const server_status_words[] = {"available", "full",   "draining", "o
 const char *const session_state_words[] = {"opening", "open",     "lost",   "cancelling",
                                            "ended",   "starting", "ending", NULL};
 const char *const session_kind_words[] = {"match", "room", NULL};
-const char *const ticket_state_words[] = {"open", "done", "failed", "cancelled", "ended", NULL};
+const char *const ticket_state_words[] = {"open",  "done",   "failed", "cancelled",
+                                          "ended", "queued", NULL};
+static const char *const ticket_kind_words[] = {"match", "room", "allocation", NULL};
 const char *const role_words[] = {"server", "chat", NULL};
 
 static const char *const passed_words[] = {"offline", "away", "unlisted", "draining",
@@ -362,7 +364,7 @@ const struct shape ticket_shape = {
         (const struct shape_row[]){
             ROW(ID, "id", struct ticket_answer, view.id, NULL),
             ROW(TEXT, "fleet", struct ticket_answer, view.fleet, NULL),
-            ROW_WORD("kind", session_kind_words, struct ticket_answer, kind, "what it is for"),
+            ROW_WORD("kind", ticket_kind_words, struct ticket_answer, kind, "what it is for"),
             ROW_WORD_OR_NULL("verb", verb_words, struct ticket_answer, verb,
                              "what a player asked for; null for a match"),
             ROW_OR_NULL(TEXT, "version", struct ticket_answer, version, "null for a match"),
@@ -377,7 +379,8 @@ const struct shape ticket_shape = {
              .write = write_ticket_regions,
              .help = "where it may be placed"},
             ROW_WORD("state", ticket_state_words, struct ticket_answer, view.state,
-                     "open: its answer is still to come; ended: its match is over"),
+                     "open: its answer is still to come; queued: an allocation in line; ended: its "
+                     "match is over"),
             {.name = "error",
              .kind = SHAPE_OBJECT,
              .may_be_null = true,

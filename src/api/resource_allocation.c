@@ -30,7 +30,7 @@ static const char *const status_words[] = {"Success", "Failure", "Queued", NULL}
 
 const struct shape allocation_request_shape = {
     .name = "AllocationRequest",
-    .help = "A player wants a place in a fleet. docs/allocation.md says more.",
+    .help = "A player wants a place in a fleet. docs/allocator.md says more.",
     .rows =
         (const struct shape_row[]){
             WORDS("envelopeVersion", true, version_words),

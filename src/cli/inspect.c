@@ -73,7 +73,7 @@ static void put_tail(struct remote *r)
 static int draw_server(struct remote *r, const char *id)
 {
     struct str provider = json_get_text(json_member(r->answer.json, "provider"));
-    if (!str_eq(provider, STR("agent")))
+    if (str_eq(provider, STR("chat")))
         return draw_list(r, "list_sessions", "server", id, "sessions", "It holds no match.\n");
     put_tail(r);
     return EXIT_DONE;

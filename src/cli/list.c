@@ -241,6 +241,33 @@ static const struct show_column deployment_columns[] = {
     {0},
 };
 
+static const struct show_column allocation_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"TICKET", "ticket_id", SHOW_TEXT, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"PLAYER", "player", SHOW_TEXT, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"ROOM", "room", SHOW_NUMBER, false},
+    {"PLAYERS", "players", SHOW_NUMBER, false},
+    {"BUS", "bus", SHOW_TEXT, false},
+    {"OPENED", "opened_at", SHOW_AGO, false},
+    {"REFUSED BECAUSE", "why", SHOW_TEXT, false},
+    {"REGION", "region", SHOW_TEXT, true},
+    {"PRIORITY", "priority", SHOW_NUMBER, true},
+    {"POSITION", "position", SHOW_NUMBER, true},
+    {"PARTY", "party", SHOW_NUMBER, true},
+    {"OWED", "owed", SHOW_TEXT, true},
+    {"ANSWERED", "answered_at", SHOW_AGO, true},
+    {0},
+};
+
+static const struct show_column route_columns[] = {
+    {"TOKEN", "token", SHOW_TEXT, false},   {"ADDRESS", "address", SHOW_TEXT, false},
+    {"PORT", "port", SHOW_NUMBER, false},   {"FLEET", "fleet", SHOW_TEXT, false},
+    {"PLAYER", "player", SHOW_TEXT, false}, {"ROOM", "room", SHOW_NUMBER, false},
+    {"SEAT", "seat", SHOW_NUMBER, true},    {0},
+};
+
 static const struct list {
     const char *verb;
     const char *operation;
@@ -260,6 +287,8 @@ static const struct list {
     {"ban list", "list_bans", ban_columns, true},
     {"versions", "list_versions", version_columns, false},
     {"deployments", "list_deployments", deployment_columns, true},
+    {"allocations", "list_allocations", allocation_columns, true},
+    {"routes", "list_routes", route_columns, false},
 };
 
 static const struct list *find(const char *verb)

@@ -192,6 +192,12 @@ int remote_ask(struct remote *r, const struct ask *a)
     return remote_ask_by(r, r->client, a, timeout_of(a));
 }
 
+int remote_call(struct remote *r, enum http_method method, const char *path, const struct buf *body,
+                int timeout_s)
+{
+    return outcome(r, client_call(r->client, method, path, body, timeout_s, &r->answer));
+}
+
 static struct client *open_with(const struct remote *r, struct str token)
 {
     char why[CLIENT_WHY_MAX];

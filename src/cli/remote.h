@@ -45,6 +45,10 @@ int remote_ask(struct remote *r, const struct ask *a);
 /* The same on another client, which may take longer to answer. */
 int remote_ask_by(struct remote *r, struct client *client, const struct ask *a, int timeout_s);
 
+/* The same with a path and a body of one's own; body may be NULL. */
+int remote_call(struct remote *r, enum http_method method, const char *path, const struct buf *body,
+                int timeout_s);
+
 /* Another client of the same Muster, with an access token that is made for this account and these
  * scopes; we must be an administrator. The caller closes it. Returns an exit code, as remote_ask.
  */

@@ -1,10 +1,11 @@
 /* `muster why`: how a request came to its answer. First a sentence, then who was asked and who was
- * passed over. */
+ * passed over. An allocation has a name instead of a number, and a sentence alone. */
 #include "base/clock.h"
 #include "cli/list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct {
     const char *ticket;
@@ -92,9 +93,11 @@ static int draw(struct remote *r, void *user)
     }
     term_put_text(&r->out, json_get_text(json_member(r->answer.json, "sentence")));
     term_put(&r->out, "\n");
+    if (json_member(r->answer.json, "ticket_id"))
+        return EXIT_DONE;
     put_tries(r, try_columns, json_member(r->answer.json, "tries"));
     put_tries(r, host_try_columns, json_member(r->answer.json, "hosts"));
-    if (!str_eq(json_get_text(show_at(r->answer.json, "ticket.kind")), STR("room")))
+    if (str_eq(json_get_text(show_at(r->answer.json, "ticket.kind")), STR("match")))
         put_passed_over(r, json_member(r->answer.json, "passed_over"));
     return EXIT_DONE;
 }
@@ -140,6 +143,20 @@ static int resolve(struct remote *r, char ret[24])
     return code;
 }
 
+static bool is_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* An allocation, by what its sender calls it. */
+static int show_allocation(struct remote *r)
+{
+    struct ask ask;
+    ask_init(&ask, "why_allocation", "TICKET");
+    ask_set(&ask, "ticketId", set.ticket);
+    return remote_show(r, draw, &ask);
+}
+
 int why_run(int argc, char **argv)
 {
     struct remote r;
@@ -152,6 +169,11 @@ int why_run(int argc, char **argv)
         (void)args_refuse(argv[0], "needs a TICKET or --lobby N, and not both");
         remote_close(&r);
         return EXIT_USAGE;
+    }
+    if (set.ticket && !is_number(set.ticket)) {
+        code = show_allocation(&r);
+        remote_close(&r);
+        return code;
     }
     code = resolve(&r, ticket);
     ask_init(&ask, "why_ticket", "TICKET");
