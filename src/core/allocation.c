@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct allocation *allocation_find(const struct core *core, int64_t id)
@@ -31,15 +32,23 @@ struct allocation *allocation_named(const struct core *core, struct str name)
     return NULL;
 }
 
-struct allocation *allocation_of_player(const struct core *core, int32_t fleet, struct str account)
+/* fleet 0: of any. */
+static struct allocation *waits_with(const struct core *core, int32_t fleet, struct str account,
+                                     bool queued)
 {
     struct chain_link *n = chain_first(&core->allocations_by_player, text_key(account));
     for (; n; n = n->next) {
-        struct allocation *a = container_of(n, struct allocation, by_player);
-        if (a->row.fleet == fleet && str_eq(str_of(a->row.player), account))
+        struct allocation *a = container_of(n, struct allocation_member, by_player)->of;
+        if ((fleet == 0 || a->row.fleet == fleet) && names_have(a->row.party, account) &&
+            (!queued || a->row.state == ALLOCATION_QUEUED))
             return a;
     }
     return NULL;
+}
+
+struct allocation *allocation_of_player(const struct core *core, int32_t fleet, struct str account)
+{
+    return waits_with(core, fleet, account, false);
 }
 
 const struct allocation *allocation_of_ticket(const struct core *core, int64_t id)
@@ -264,11 +273,38 @@ static void set_owed(struct core *core, struct allocation *a, bool owed)
     object_touch(core, &a->object);
 }
 
+static void add_members(struct core *core, struct allocation *a)
+{
+    size_t n = (size_t)allocation_players(a);
+    struct str rest = a->row.party;
+    struct str name;
+    a->members = n > 1 ? xcalloc(n, sizeof(*a->members)) : &a->himself;
+    for (size_t i = 0; i < n && names_next(&rest, &name); i++) {
+        a->members[i].of = a;
+        chain_add(&core->allocations_by_player, text_key(name), &a->members[i].by_player);
+    }
+}
+
+void allocation_free_members(struct allocation *a)
+{
+    if (a->members != &a->himself)
+        free(a->members);
+    a->members = NULL;
+}
+
+static void remove_members(struct core *core, struct allocation *a)
+{
+    struct str rest = a->row.party;
+    struct str name;
+    for (size_t i = 0; names_next(&rest, &name); i++)
+        chain_remove(&core->allocations_by_player, text_key(name), &a->members[i].by_player);
+    allocation_free_members(a);
+}
+
 static void finished(struct core *core, struct allocation *a)
 {
     list_append(&core->allocations_finished, &a->in_finished);
     core->n_allocations_finished++;
-    chain_remove(&core->allocations_by_player, text_key(str_of(a->row.player)), &a->by_player);
 }
 
 static void leave_ticket(struct core *core, struct allocation *a)
@@ -295,16 +331,23 @@ static void move(struct core *core, struct allocation *a, enum allocation_state 
         return;
     a->row.answered_wall_ms = core->now.wall_ms;
     set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
+    list_remove(&a->in_lost);
+    remove_members(core, a);
     finished(core, a);
 }
 
-/* To whoever waits here, and to the bus it came from. */
-static void answer_all(struct core *core, struct allocation *a)
+static void answer_askers(struct core *core, struct allocation *a)
 {
     int n = a->n_askers;
     a->n_askers = 0;
     for (int i = 0; i < n; i++)
         allocation_answer(core, a, a->askers[i]);
+}
+
+/* To whoever waits here, and to the bus it came from. */
+static void answer_all(struct core *core, struct allocation *a)
+{
+    answer_askers(core, a);
     if (a->row.bus == BUS_HTTP)
         return;
     set_owed(core, a, true);
@@ -318,7 +361,9 @@ void allocation_done(struct core *core, struct allocation *a, const struct room 
     (void)str_copy(a->row.address, sizeof(a->row.address), str_of(room_address(room)));
     memcpy(a->row.ports, room->row.ports, sizeof(a->row.ports));
     a->row.ports_len = room->row.ports_len;
-    a->row.expires_wall_ms = config->taken_at_once ? 0 : core->now.wall_ms + config->reserve_ms;
+    const struct room_seat *seat = room_seat_find(core, allocation_seat(a, 0));
+    bool reserved = seat && seat->row.state == ROOM_SEAT_RESERVED;
+    a->row.expires_wall_ms = reserved ? core->now.wall_ms + config->reserve_ms : 0;
     move(core, a, ALLOCATION_DONE);
     struct effect *note = allocation_note(core, a, NOTE_ALLOCATION_DONE);
     note->server_id = (int32_t)room->row.server;
@@ -364,8 +409,10 @@ void allocation_queue(struct core *core, struct allocation *a, struct room *room
     set_deadline(core, a, a->row.opened_core_ms + a->fleet->config->queue_ms);
     move(core, a, ALLOCATION_QUEUED);
     queue_add(core, queue_of(a->fleet, room), a);
-    if (!first)
-        return; /* he was told already */
+    if (!first) {
+        answer_askers(core, a); /* who came meanwhile; the others were told */
+        return;
+    }
     a->told_position = queue_position(a, NULL);
     a->told_core_ms = core->now.core_ms;
     allocation_note(core, a, NOTE_ALLOCATION_QUEUED)->load = a->told_position;
@@ -387,6 +434,27 @@ void allocation_published(struct core *core, const struct published *p)
         set_owed(core, a, false);
 }
 
+/* Every proxy lets them in: now they are there, all at once. */
+static void arrive(struct core *core, struct allocation *a)
+{
+    const struct room *room = NULL;
+    for (size_t i = 0; i < a->row.seats.len / 8; i++) {
+        struct room_seat *seat = room_seat_find(core, allocation_seat(a, i));
+        if (seat && seat->row.state == ROOM_SEAT_ROUTING)
+            room_seat_routed(core, seat);
+        room = seat ? seat->room : room;
+    }
+    allocation_done(core, a, room);
+}
+
+static void not_routed(struct core *core, struct allocation *a)
+{
+    char text[128];
+    int err = a->row.friends.len > 0 ? ERR_FRIEND_UNAVAILABLE : ERR_NO_CAPACITY;
+    (void)snprintf(text, sizeof(text), "no capacity in fleet '%s'", a->fleet->row.name);
+    allocation_fail(core, a, err, str_of(err == ERR_NO_CAPACITY ? text : err_sentence(err)));
+}
+
 /* All or nobody: the first token that cannot be routed ends it. */
 void allocation_routed(struct core *core, const struct routed *r)
 {
@@ -399,44 +467,63 @@ void allocation_routed(struct core *core, const struct routed *r)
         return;
     }
     if (r->err) {
-        allocation_fail(core, a, ERR_FRIEND_UNAVAILABLE,
-                        str_of(err_sentence(ERR_FRIEND_UNAVAILABLE)));
+        not_routed(core, a);
         return;
     }
-    room_seat_routed(core, seat);
+    if (seat->routed)
+        return; /* it was said twice */
+    seat->routed = true;
     a->unrouted--;
     if (a->unrouted == 0)
-        allocation_done(core, a, seat->room);
+        arrive(core, a);
 }
 
-void allocations_of_player_end(struct core *core, int32_t fleet, struct str account, int err,
-                               struct str why)
+void allocations_of_placed_end(struct core *core, int32_t fleet, struct str account)
 {
-    struct chain_link *n = chain_first(&core->allocations_by_player, text_key(account));
-    for (struct chain_link *next = NULL; n; n = next) {
-        struct allocation *a = container_of(n, struct allocation, by_player);
-        next = n->next;
-        bool meant =
-            (fleet == 0 || a->row.fleet == fleet) && str_eq(str_of(a->row.player), account);
-        if (meant && (a->row.state == ALLOCATION_QUEUED || err == ERR_BANNED))
-            allocation_fail(core, a, err, why);
-    }
+    for (struct allocation *a = NULL; (a = waits_with(core, fleet, account, true));)
+        allocation_fail(core, a, ERR_ALREADY_OVER, STR("the player was placed elsewhere"));
+}
+
+void allocations_of_banned_end(struct core *core, const struct ban *ban)
+{
+    struct str account = str_of(ban->row.account);
+    for (struct allocation *a = NULL; (a = waits_with(core, 0, account, false));)
+        allocation_fail(core, a, ERR_BANNED, ban_until(core, ban, account, str_of(a->row.player)));
 }
 
 int operate_dequeue(struct core *core, const struct operate *o, int64_t *ret_object)
 {
-    struct chain_link *n = chain_first(&core->allocations_by_player, text_key(o->account));
     int err = ERR_NOT_FOUND;
-    for (struct chain_link *next = NULL; n; n = next) {
-        struct allocation *a = container_of(n, struct allocation, by_player);
-        next = n->next;
-        if (a->row.state != ALLOCATION_QUEUED || !str_eq(str_of(a->row.player), o->account))
-            continue;
+    for (struct allocation *a = NULL; (a = waits_with(core, 0, o->account, true)); err = 0) {
         *ret_object = a->row.id;
-        err = 0;
         allocation_cancel(core, a, ERR_TICKET_CANCELLED, STR("an operator took him out of line"));
     }
     return err;
+}
+
+/* ── seats that went before anybody was in them ────────────────────────────────────────────── */
+
+void allocation_lost_seat(struct core *core, const struct room_seat *seat)
+{
+    struct allocation *a = allocation_find(core, seat->row.ticket);
+    if (a && a->row.state == ALLOCATION_OPEN && !link_in_list(&a->in_lost))
+        list_append(&core->allocations_lost, &a->in_lost);
+}
+
+void allocations_seek_again(struct core *core)
+{
+    while (!list_empty(&core->allocations_lost)) {
+        struct allocation *a =
+            container_of(list_first(&core->allocations_lost), struct allocation, in_lost);
+        const struct room *room = room_find(core, a->row.room);
+        bool over = !link_in_list(&a->on_ticket) && (!room || room_is_over(room));
+        release_seats(core, a);
+        list_remove(&a->in_lost);
+        if (over)
+            seek_place(core, a);
+        else
+            allocation_fail(core, a, ERR_ALREADY_OVER, STR("the seat was taken away meanwhile"));
+    }
 }
 
 /* ── being, loading ────────────────────────────────────────────────────────────────────────── */
@@ -450,7 +537,6 @@ static struct allocation *enter(struct core *core, const struct row_allocation *
     a->fleet = fleet;
     a->deadline.kind = DEADLINE_ALLOCATION;
     chain_add(&core->allocations_by_name, text_key(str_of(row->name)), &a->by_name);
-    chain_add(&core->allocations_by_player, text_key(str_of(row->player)), &a->by_player);
     object_enter(core, &a->object);
     return a;
 }
@@ -459,6 +545,7 @@ struct allocation *allocation_new(struct core *core, conn_id conn, const struct 
                                   struct fleet *fleet)
 {
     struct allocation *a = enter(core, row, fleet);
+    add_members(core, a);
     a->asked_us = core->at_us;
     if (conn)
         (void)allocation_wait(a, conn);
@@ -517,7 +604,9 @@ int allocation_load_row(struct core *core, const struct row_allocation *row)
     a->object.stored = true;
     core->allocations_in[row->state]++;
     deadline_set(core, &a->deadline, DEADLINE_CORE, row->deadline_core_ms);
-    if (!allocation_is_open(a))
+    if (allocation_is_open(a))
+        add_members(core, a);
+    else
         finished(core, a);
     if (row->owed) {
         core->n_allocations_owed++;
@@ -580,7 +669,7 @@ static void say_again(struct core *core)
     }
     size_t at = 0;
     for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));) {
-        if (seat->row.state == ROOM_SEAT_ROUTING)
+        if (seat->row.state == ROOM_SEAT_ROUTING && !seat->routed)
             route_tell(core, seat, true);
     }
     core->owe_again = false;

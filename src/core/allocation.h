@@ -9,6 +9,7 @@
 #include "core/object.h"
 #include "core/view.h"
 
+struct ban;
 struct fleet;
 struct queue;
 struct room;
@@ -34,6 +35,12 @@ enum allocation_state {
 
 enum { ALLOCATION_ASKERS = 8 };
 
+/* One of those for whom it is, he himself included, while it is OPEN or QUEUED. */
+struct allocation_member {
+    struct chain_link by_player;
+    struct allocation *of;
+};
+
 struct allocation {
     struct object object;
     struct row_allocation row; /* owns its long fields */
@@ -50,8 +57,10 @@ struct allocation {
     struct link in_finished;  /* core->allocations_finished */
     struct link in_owed;      /* core->allocations_owed */
     struct chain_link by_name;
-    struct chain_link by_player; /* OPEN or QUEUED */
-    struct link on_ticket;       /* OPEN: of the room that is started for it */
+    struct allocation_member himself;  /* who comes alone needs no memory of his own */
+    struct allocation_member *members; /* as many as players, in the order of row.party */
+    struct link on_ticket;             /* OPEN: of the room that is started for it */
+    struct link in_lost;               /* OPEN: core->allocations_lost */
 };
 
 /* EVENT_PUBLISHED, EVENT_ROUTED. */
@@ -61,7 +70,8 @@ void allocation_routed(struct core *core, const struct routed *r);
 struct allocation *allocation_find(const struct core *core, int64_t id);
 struct allocation *allocation_named(const struct core *core, struct str name);
 
-/* The one that the player waits with in that fleet, or NULL. */
+/* The one that the player waits with in that fleet, be it somebody else's who takes him along, or
+ * NULL. There is never a second one. */
 struct allocation *allocation_of_player(const struct core *core, int32_t fleet, struct str account);
 
 /* The first allocation that a room's ticket was opened for, or NULL. */
@@ -96,14 +106,20 @@ void allocation_cancel(struct core *core, struct allocation *a, int err, struct 
 void allocation_queue(struct core *core, struct allocation *a, struct room *room);
 void allocation_reopen(struct core *core, struct allocation *a);
 
-/* The player may wait in line no more: placed by other means, or (ERR_BANNED, then whatever it
- * waits for) banned. fleet 0: any. */
-void allocations_of_player_end(struct core *core, int32_t fleet, struct str account, int err,
-                               struct str why);
+/* The player waits in line no more, for he was placed by other means; or he is banned, and waits
+ * for nothing any more. Whoever takes him along waits no more either: all or nobody. */
+void allocations_of_placed_end(struct core *core, int32_t fleet, struct str account);
+void allocations_of_banned_end(struct core *core, const struct ban *ban);
+
+/* A seat that nobody was in yet is gone. At the end of the step those who waited for it look for
+ * another when its room is over, else they fail. */
+void allocation_lost_seat(struct core *core, const struct room_seat *seat);
+void allocations_seek_again(struct core *core);
 
 int allocation_load_row(struct core *core, const struct row_allocation *row);
 void allocation_loaded(struct core *core, struct allocation *a);
 void allocation_deadline(struct core *core, struct allocation *a);
+void allocation_free_members(struct allocation *a);
 void allocations_forget_oldest(struct core *core);
 void allocations_take_over(struct core *fresh, const struct core *old);
 

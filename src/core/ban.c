@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ── addresses ─────────────────────────────────────────────────────────────────────────────── */
 
@@ -144,6 +145,23 @@ struct str ban_refuse(struct core *core, const struct ban *ban, struct str accou
     return text_keep(core, str_of(text));
 }
 
+struct str ban_until(struct core *core, const struct ban *ban, struct str account,
+                     struct str seeker)
+{
+    char text[BAN_REFUSAL_MAX];
+    char when[64] = "";
+    time_t seconds = (time_t)(ban->row.expires_wall_ms / 1000);
+    struct tm t;
+    bool himself = str_eq(str_of(ban->row.account), account);
+    bool named = !himself || !str_eq(account, seeker);
+    if (gmtime_r(&seconds, &t))
+        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &t);
+    (void)snprintf(text, sizeof(text), "%s%s%.*s is banned until %s",
+                   himself ? "player" : "the address of player", named ? " " : "",
+                   named ? (int)account.len : 0, account.at, when);
+    return text_keep(core, str_of(text));
+}
+
 /* ── being ─────────────────────────────────────────────────────────────────────────────────── */
 
 static struct ban *enter(struct core *core, const struct row_ban *row)
@@ -235,8 +253,7 @@ static void kick(struct core *core, const struct ban *ban)
     if (!ban_holds(core, ban))
         return;
     struct str reason = text_keep(core, str_of(ban->row.reason));
-    allocations_of_player_end(core, 0, str_of(ban->row.account), ERR_BANNED,
-                              STR("the player is banned"));
+    allocations_of_banned_end(core, ban);
     room_seats_kick(core, str_of(ban->row.account), reason.len > 0 ? reason : STR("Banned"));
     if (chat_account(ban->row.account, &account))
         seats_kick(core, account, STR("Banned"));

@@ -45,6 +45,10 @@ struct ban *ban_check(struct core *core, struct str account, struct str address)
 struct str ban_refuse(struct core *core, const struct ban *ban, struct str account,
                       struct placed *ret);
 
+/* The same to those who seek a place with him, be it alone: "player is banned until …". */
+struct str ban_until(struct core *core, const struct ban *ban, struct str account,
+                     struct str seeker);
+
 /* BAN, UPDATE_BAN and LIFT_BAN: 0 and the ban it was about, or why not. */
 int operate_ban(struct core *core, const struct operate *o, int64_t *ret_object);
 

@@ -291,7 +291,8 @@ static void store_up(struct core *core)
     struct room *room = NULL;
     while ((room = object_next(core, ROW_room, &at)))
         room_seats_give_time(core, room);
-    deadlines_run(core); /* they waited */
+    allocations_owe_again(core); /* that something was published or routed was not heard */
+    deadlines_run(core);         /* they waited */
 }
 
 /* Time in which this process did not run counts for no peer's silence. Whatever comes first after

@@ -66,6 +66,8 @@ static void done(struct object *o)
         host_done(container_of(o, struct host, object));
     else if (o->kind == ROW_version)
         version_done(container_of(o, struct version, object));
+    else if (o->kind == ROW_allocation)
+        allocation_free_members(container_of(o, struct allocation, object));
     else if (o->kind == ROW_room)
         room_done(container_of(o, struct room, object));
 }

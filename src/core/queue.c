@@ -225,7 +225,7 @@ static void serve_room(struct core *core, struct room *room)
         if (!a)
             break;
         struct queue *q = a->queue;
-        if (seek_needs(core, a, room) <= room_empty_seats(room)) {
+        if (seek_fits(core, a, room)) {
             given(core, q);
             allocation_enter(core, a, room, "queue");
             continue; /* the next has moved up */
@@ -252,6 +252,7 @@ static void disperse(struct core *core, struct room *room)
  * makes room there. Everybody who is placed leaves a line, so it ends. */
 void queues_serve(struct core *core)
 {
+    allocations_seek_again(core);
     while (!list_empty(&core->to_serve)) {
         struct room *room = container_of(list_first(&core->to_serve), struct room, to_serve);
         list_remove(&room->to_serve);
@@ -264,12 +265,17 @@ void queues_serve(struct core *core)
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
 
+/* At most once in QUEUE_TELL_MS to each of them. */
 static void tell_positions(struct core *core, struct queue *q)
 {
     for (size_t i = 0; i < q->n; i++) {
         struct allocation *a = q->line[i];
         if (a->told_position == (int32_t)i + 1)
             continue;
+        if (a->told_core_ms && core->now.core_ms - a->told_core_ms < QUEUE_TELL_MS) {
+            positions_changed(core, q);
+            continue;
+        }
         a->told_position = (int32_t)i + 1;
         a->told_core_ms = core->now.core_ms;
         if (a->row.bus != BUS_HTTP)
@@ -283,8 +289,10 @@ static void settle_on_room(struct core *core, struct queue *q)
 {
     struct allocation *a = q->line[0];
     struct room *room = seek_emptiest(core, q->fleet);
-    if (!room || room->row.max_players < allocation_players(a))
-        return;
+    if (!room || room->row.max_players < allocation_players(a)) {
+        deadline_set(core, &q->hold, DEADLINE_CORE, core->now.core_ms + TRY_MS);
+        return; /* there may be one soon */
+    }
     queue_remove(core, a);
     a->row.room = room->row.id;
     object_touch(core, &a->object);
@@ -304,16 +312,31 @@ void queue_deadline(struct core *core, struct queue *q, enum deadline_kind kind)
         settle_on_room(core, q);
 }
 
-/* In order, as long as there is a host for them. What is being started has places for those behind.
- */
+/* In order, as long as there are hosts for them; where none was for one, there is none for those
+ * behind him either, unless they are of another region. What is being started has places for those
+ * behind. */
 static void try_hosts(struct core *core, struct queue *q)
 {
-    while (q->n > 0 && seek_may_start(core, q->fleet, q->players)) {
-        struct allocation *a = q->line[0];
-        if (!seek_start(core, a))
-            return;
-        given(core, q);
+    uint64_t without = 0; /* bit per region */
+    for (size_t i = 0; i < q->n && seek_may_start(core, q->fleet, q->players);) {
+        struct allocation *a = q->line[i];
+        uint64_t bit = (uint64_t)1 << (a->row.region & 63);
+        bool large = allocation_players(a) > q->fleet->config->max_players;
+        if (!(without & bit) && !large && seek_start(core, a)) {
+            given(core, q);
+            continue; /* the next has moved up */
+        }
+        without |= large ? 0 : bit;
+        i++;
     }
+}
+
+/* A version may have been switched on since: then its rooms have places. */
+static void try_rooms(struct core *core, const struct fleet *fleet)
+{
+    struct room *room = seek_emptiest(core, fleet);
+    if (room)
+        queue_room_changed(core, room);
 }
 
 void queues_try_hosts(struct core *core)
@@ -324,7 +347,9 @@ void queues_try_hosts(struct core *core)
     core->tried_hosts_core_ms = core->now.core_ms;
     size_t at = 0;
     for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
-        if (fleet->config && has_waiting(fleet->queue))
-            try_hosts(core, fleet->queue);
+        if (!fleet->config || !has_waiting(fleet->queue))
+            continue;
+        try_rooms(core, fleet);
+        try_hosts(core, fleet->queue);
     }
 }

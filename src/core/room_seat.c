@@ -39,6 +39,17 @@ struct room_seat *room_seat_of(const struct core *core, int32_t fleet, struct st
     return NULL;
 }
 
+bool room_seat_is_coming(const struct core *core, int32_t fleet, struct str account)
+{
+    struct chain_link *n = chain_first(&core->room_seats_by_player, player_key(account));
+    for (; n; n = n->next) {
+        const struct room_seat *seat = container_of(n, struct room_seat, by_player);
+        if (seat->row.fleet == fleet && str_eq(str_of(seat->row.account), account))
+            return !room_seat_of(core, fleet, account);
+    }
+    return false;
+}
+
 int64_t view_next_seat_of(const struct core *core, struct str account, int64_t after)
 {
     struct chain_link *n = chain_first(&core->room_seats_by_player, player_key(account));
@@ -148,8 +159,7 @@ static void set_deadline(struct core *core, struct room_seat *seat, int64_t left
 /* Whoever waits for a place elsewhere in the fleet has one now. */
 static void settle(struct core *core, const struct room_seat *seat)
 {
-    allocations_of_player_end(core, seat->row.fleet, str_of(seat->row.account), ERR_ALREADY_OVER,
-                              STR("the player was placed elsewhere"));
+    allocations_of_placed_end(core, seat->row.fleet, str_of(seat->row.account));
 }
 
 static void reserve(struct core *core, struct room_seat *seat)
@@ -224,6 +234,8 @@ void room_seat_again(struct core *core, struct room_seat *seat, int64_t ticket,
 
 void room_seat_unlink(struct core *core, struct room_seat *seat)
 {
+    if (!room_seat_is_his(seat))
+        allocation_lost_seat(core, seat);
     deadline_clear(core, &seat->deadline);
     count(seat, -1);
     route_removed(core, seat);

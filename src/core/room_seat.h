@@ -31,6 +31,7 @@ struct room_seat {
     struct row_room_seat row; /* owns its long fields */
     struct room *room;
     struct deadline deadline; /* RESERVED in an OPEN room whose host is not away */
+    bool routed;              /* ROUTING: a proxy lets him in, but others of his party not yet */
     struct link in_room;
     struct chain_link by_player; /* by account, whatever the fleet */
     struct chain_link by_token;  /* fleets with TOKEN_PLAYER_ID */
@@ -43,6 +44,9 @@ struct room_seat *room_seat_find(const struct core *core, int64_t id);
 
 /* The seat that the player has in the fleet, or NULL. Seats in STARTING rooms are none yet. */
 struct room_seat *room_seat_of(const struct core *core, int32_t fleet, struct str account);
+
+/* True when he has none yet that is his, but one in a room that is not there yet. */
+bool room_seat_is_coming(const struct core *core, int32_t fleet, struct str account);
 
 /* The key of a seat: its id and 256 derived bits, as text. */
 struct str seat_key(const struct core *core, int64_t seat, char dst[SEAT_KEY_SIZE]);

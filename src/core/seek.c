@@ -30,6 +30,20 @@ int32_t seek_needs(const struct core *core, const struct allocation *a, const st
     return needed;
 }
 
+/* True when he asks for another room than the one he is in. */
+static bool wants_away(const struct allocation *a)
+{
+    return !a->row.rejoin || a->row.move_party;
+}
+
+bool seek_fits(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
+    bool anew = (!a->queue || !a->queue->room) && wants_away(a);
+    return !(anew && his && his->room == room) &&
+           seek_needs(core, a, room) <= room_empty_seats(room);
+}
+
 /* The version that players get who name none: the first of the configuration that is on, else the
  * newest that was deployed. */
 static struct str version_of(const struct fleet *fleet)
@@ -58,9 +72,11 @@ static bool is_there(const struct room *room)
     return room->row.state == ROOM_OPEN && !host_is_away(room->host);
 }
 
-static bool is_wanted(const struct queue *q)
+/* Something came free there in this step and somebody waits for it. Else whoever is in line there
+ * fits no place that is free, and nobody is overtaken who could have it. */
+static bool is_unserved(const struct room *room)
 {
-    return q && q->n > 0;
+    return link_in_list(&room->to_serve);
 }
 
 /* ── taking seats ──────────────────────────────────────────────────────────────────────────── */
@@ -90,6 +106,10 @@ static struct room_seat *take_seat(struct core *core, const struct allocation *a
     struct place_player player = player_of(a, name);
     struct room_seat *seat = seat_of(core, a, name);
     bool here = seat && seat->room == room;
+    if (here && party) {
+        seat->row.multi = party;
+        object_touch(core, &seat->object);
+    }
     if (here && seat->row.state == ROOM_SEAT_RESERVED)
         room_seat_again(core, seat, a->row.id, &player);
     if (here)
@@ -123,10 +143,9 @@ static bool may_come(struct core *core, struct allocation *a)
     struct str rest = a->row.party;
     for (struct str name; names_next(&rest, &name);) {
         struct place_player player = player_of(a, name);
-        struct placed unused;
         const struct ban *ban = ban_check(core, name, player.address);
         if (ban) {
-            allocation_fail(core, a, ERR_BANNED, ban_refuse(core, ban, name, &unused));
+            allocation_fail(core, a, ERR_BANNED, ban_until(core, ban, name, str_of(a->row.player)));
             return false;
         }
         if (route_taken(core, a->fleet, name)) {
@@ -171,6 +190,20 @@ static bool stays(struct core *core, struct allocation *a)
     return true;
 }
 
+/* Any place will do: then the one he has, when those who come along find theirs there. */
+static bool stays_with_others(struct core *core, struct allocation *a)
+{
+    const struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
+    if (!seat || wants_away(a) || room_is_over(seat->room))
+        return false;
+    int32_t needs = seek_needs(core, a, seat->room);
+    bool fits =
+        needs <= room_free_seats(seat->room) && is_there(seat->room) && !is_unserved(seat->room);
+    if (needs == 0 || fits)
+        enter(core, a, seat->room, "rejoin");
+    return needs == 0 || fits;
+}
+
 /* ── where his friends are ─────────────────────────────────────────────────────────────────── */
 
 struct friendly {
@@ -201,11 +234,9 @@ static void find_friends(const struct core *core, const struct allocation *a, st
     struct str rest = a->row.friends;
     for (struct str name; names_next(&rest, &name);) {
         const struct room_seat *seat = seat_of(core, a, name);
-        if (!seat)
-            continue;
-        if (is_there(seat->room))
+        if (seat && is_there(seat->room))
             count_friend(f, seat->room);
-        else
+        else if (seat || room_seat_is_coming(core, a->row.fleet, name))
             f->unavailable = true;
     }
 }
@@ -228,7 +259,7 @@ static struct room *choose_friends(const struct core *core, const struct allocat
     for (size_t i = 0; i < f->n; i++) {
         const struct friendly *x = &f->rooms[i];
         int32_t needs = seek_needs(core, a, x->room);
-        bool fits = needs == 0 || (needs <= room_free_seats(x->room) && !is_wanted(x->room->queue));
+        bool fits = needs == 0 || (needs <= room_free_seats(x->room) && !is_unserved(x->room));
         if (needs > x->room->row.max_players)
             continue; /* never */
         if (!best || is_better(x, best))
@@ -282,22 +313,20 @@ static bool join_friends(struct core *core, struct allocation *a)
 
 static bool suits(const struct core *core, const struct allocation *a, const struct room *room)
 {
-    return is_there(room) && !is_wanted(room->queue) &&
+    return is_there(room) && !is_unserved(room) && seek_fits(core, a, room) &&
            seek_needs(core, a, room) <= room_free_seats(room);
 }
 
-/* The fullest that fits, or the emptiest when the fleet spreads its players. Whoever asks to be
- * placed anew does not get the room he is in. */
+/* The fullest that fits, or the emptiest when the fleet spreads its players. */
 static struct room *find_on_shelf(const struct core *core, const struct allocation *a,
                                   const struct shelf *shelf)
 {
     int32_t least = allocation_players(a);
-    const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
     size_t first = shelf_first(shelf, least);
     for (size_t k = first; k < shelf->n; k++) {
         size_t i = a->fleet->config->spread ? shelf->n - 1 - (k - first) : k;
         struct room *room = shelf->rooms[i];
-        if (!(his && his->room == room) && suits(core, a, room))
+        if (suits(core, a, room))
             return room;
     }
     return NULL;
@@ -418,12 +447,15 @@ static void no_capacity(struct core *core, struct allocation *a)
     allocation_fail(core, a, ERR_NO_CAPACITY, str_of(text));
 }
 
-/* Who stands in line for any place of the fleet comes first. */
+/* Those in line for any place of the fleet fit nowhere that is free now; but a room that can be
+ * started is theirs first. */
 static void go_anywhere(struct core *core, struct allocation *a)
 {
+    if (stays_with_others(core, a))
+        return;
     struct host *host = NULL;
-    bool others = is_wanted(a->fleet->queue);
-    struct room *room = others ? NULL : find_any(core, a);
+    struct room *room = find_any(core, a);
+    bool others = a->fleet->queue && a->fleet->queue->n > 0;
     bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
     if (room)
         enter(core, a, room, "room");
@@ -549,16 +581,33 @@ static void add_party(const struct core *core, struct buf *party, const struct f
     }
 }
 
+/* He first, then those who come along. */
+static struct str list_party(const struct core *core, const struct seek *s,
+                             const struct fleet *fleet, struct buf *party)
+{
+    names_add(party, s->player);
+    keep_names(party, s->party, s->n_party, s->player);
+    if (s->move_party)
+        add_party(core, party, fleet, s->player);
+    return (struct str){(const char *)party->data, party->len};
+}
+
+/* Nobody waits twice in a fleet. What that frees goes to those in line first. */
+static void supersede(struct core *core, const struct fleet *fleet, struct str party)
+{
+    for (struct str name; names_next(&party, &name);) {
+        struct allocation *before = allocation_of_player(core, (int32_t)fleet->row.id, name);
+        if (before)
+            allocation_cancel(core, before, ERR_SUPERSEDED, str_of(err_sentence(ERR_SUPERSEDED)));
+    }
+    queues_serve(core);
+}
+
 static struct allocation *open(struct core *core, conn_id conn, const struct seek *s,
-                               struct fleet *fleet, int8_t region)
+                               struct fleet *fleet, struct str party, int8_t region)
 {
     struct buf friends = {0};
-    struct buf party = {0};
     keep_names(&friends, s->friends, s->n_friends, s->player);
-    names_add(&party, s->player);
-    keep_names(&party, s->party, s->n_party, s->player);
-    if (s->move_party)
-        add_party(core, &party, fleet, s->player);
     struct row_allocation row = {
         .id = object_new_id(core, ROW_ticket),
         .fleet = (int32_t)fleet->row.id,
@@ -571,7 +620,7 @@ static struct allocation *open(struct core *core, conn_id conn, const struct see
         .opened_core_ms = core->now.core_ms,
         .arguments_len = OPERATE_DIGEST,
         .friends = {(const char *)friends.data, friends.len},
-        .party = {(const char *)party.data, party.len},
+        .party = party,
         .info = s->info,
     };
     memcpy(row.arguments, s->arguments, OPERATE_DIGEST);
@@ -580,7 +629,6 @@ static struct allocation *open(struct core *core, conn_id conn, const struct see
     (void)str_copy(row.from, sizeof(row.from), s->from);
     struct allocation *a = allocation_new(core, conn, &row, fleet);
     buf_done(&friends);
-    buf_done(&party);
     return a;
 }
 
@@ -619,14 +667,17 @@ void seek(struct core *core, conn_id conn, const struct seek *s)
         err = ERR_REGION_NOT_SUPPORTED;
     if (!err && core->allocations_in[ALLOCATION_OPEN] >= core->config.limits.tickets_open)
         err = ERR_TOO_MANY;
+    struct buf names = {0};
+    struct str party = err ? (struct str){0} : list_party(core, s, fleet, &names);
+    if (!err && names_count(party) > PARTY_MAX)
+        err = ERR_BAD_ARGUMENT;
     if (err) {
         refuse(core, conn, s, err, why[0] ? why : NULL);
-        return;
+    } else {
+        supersede(core, fleet, party);
+        seek_place(core, open(core, conn, s, fleet, party, region));
     }
-    struct allocation *before = allocation_of_player(core, (int32_t)fleet->row.id, s->player);
-    if (before)
-        allocation_cancel(core, before, ERR_SUPERSEDED, str_of(err_sentence(ERR_SUPERSEDED)));
-    seek_place(core, open(core, conn, s, fleet, region));
+    buf_done(&names);
 }
 
 void unseek(struct core *core, conn_id conn, struct str name)

@@ -24,6 +24,10 @@ void allocation_enter(struct core *core, struct allocation *a, struct room *room
 /* How many seats of that room it would take: who sits there already needs none. */
 int32_t seek_needs(const struct core *core, const struct allocation *a, const struct room *room);
 
+/* True when that room has the seats that it would take and is one that it may get: whoever asks to
+ * be placed anew does not get the one he is in. Seats that are held count. */
+bool seek_fits(const struct core *core, const struct allocation *a, const struct room *room);
+
 /* True when whoever takes any place of the fleet takes one in that room. */
 bool seek_takes_any(const struct room *room);
 

@@ -118,6 +118,7 @@ struct core {
     struct map allocations_by_player; /* OPEN and QUEUED, by account */
     struct list allocations_finished; /* oldest first */
     struct list allocations_owed;
+    struct list allocations_lost; /* those whose seats were taken away in this step */
     int32_t n_allocations_finished;
     int32_t n_allocations_owed;
     int32_t allocations_in[ALLOCATION_STATES];

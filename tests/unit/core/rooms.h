@@ -8,7 +8,8 @@ enum { ROOMS_HOSTS = 4, ROOMS_SERVERS = 64, MAX_PLAYERS = 4, HOST_BEAT_MS = 5000
 
 /* An agent as core sees it: a name and the list it sends. */
 struct fake_host {
-    char name[16];
+    char name[24];
+    char fleet[16]; /* of a cluster: the only one it runs */
     int8_t region;
     float cpu;
     float memory;
@@ -71,7 +72,10 @@ static inline int rooms_setup(void **state)
 static inline struct event beat_of(struct fake_host *h)
 {
     static char url[64];
-    snprintf(url, sizeof(url), "http://%.15s:9510", h->name);
+    if (h->fleet[0])
+        snprintf(url, sizeof(url), "agones:%.15s", h->fleet);
+    else
+        snprintf(url, sizeof(url), "http://%.15s:9510", h->name);
     struct event e = {.kind = EVENT_HOST_BEAT, .conn = 900};
     e.host_beat = (struct host_beat){
         .name = str_of(h->name),
@@ -86,6 +90,7 @@ static inline struct event beat_of(struct fake_host *h)
         .n_servers = h->n_servers,
         .beat = ++h->beat,
         .leaving = h->leaving,
+        .fleet = str_of(h->fleet),
     };
     return e;
 }
