@@ -5,13 +5,15 @@ import base64
 import collections
 import json
 import random
+import secrets
 import threading
+import urllib.error
 
 import pytest
 from fake_host import FakeHost
 from http_api import Api
 from players import fleets
-from pubsub import PubSub, private_key
+from pubsub import Client, PubSub, emulator, private_key
 
 REQUESTS, RESULTS, DEAD = "requests", "results", "dead"
 AUDIENCE = "https://muster.example/v1/pubsub/push"
@@ -154,6 +156,93 @@ def test_what_is_not_for_us_is_left_alone(world, host, fake):
     all_acknowledged(fake)
     assert [r["ticketId"] for r in fake.results(RESULTS)] == ["t-3"]
     assert not fake.sent(DEAD)
+
+
+@pytest.fixture(scope="session")
+def googles(tmp_path_factory):
+    with emulator(tmp_path_factory.mktemp("emulator")) as host:
+        yield host
+
+
+@pytest.fixture(params=["fake", "emulator"])
+def client(request):
+    """Of a Pub/Sub that knows nothing yet: ours, and Google's where there is one."""
+    project = f"project-{secrets.token_hex(4)}"
+    if request.param == "fake":
+        fake = PubSub(project, hold_s=2)
+        yield Client(fake.host, project)
+        fake.stop()
+        return
+    host = request.getfixturevalue("googles")
+    if not host:
+        pytest.skip("no emulator: neither PUBSUB_EMULATOR nor gcloud")
+    yield Client(host, project)
+
+
+@pytest.fixture
+def both(client, make):
+    """A Muster at either."""
+    client.create(REQUESTS, "muster")
+    client.create(RESULTS, "reader")
+    client.create(DEAD, "gravedigger")
+    world = make(players=20, env={"PUBSUB_EMULATOR_HOST": client.host}, project=client.project)
+    with FakeHost(world.muster):
+        yield world
+
+
+def test_our_pubsub_and_googles_do_the_same(client, both):
+    asked = [request(f"t-{i}") for i in range(50)]
+    client.publish(REQUESTS, *asked, b"poison", {"type": "weather"})
+    results = [json.loads(r) for r in client.pull("reader", 50)]
+    assert {r["ticketId"] for r in results} == {a["ticketId"] for a in asked}
+    assert {r["status"] for r in results} == {"Success"}
+    assert client.pull("gravedigger", 1) == [b"poison"]
+    client.publish(REQUESTS, asked[7])
+    (again,) = map(json.loads, client.pull("reader", 1))
+    assert again in results
+    assert seats(both) == 50
+    both.wait(lambda: is_ready(both, 200), "Pub/Sub")
+
+
+def test_a_crash_loses_no_request_of_either(client, both):
+    asked = [request(f"t-{i}") for i in range(200)]
+    client.publish(REQUESTS, *asked[:100])
+    results = collections.defaultdict(set)
+
+    def read(n):
+        while len(results) < n:
+            for body in client.pull("reader", 1):
+                results[json.loads(body)["ticketId"]].add(body)
+
+    read(10)
+    client.publish(REQUESTS, *asked[100:])
+    both.crash()
+    read(200)
+    assert {len(bodies) for bodies in results.values()} == {1}
+    assert seats(both) == 200
+
+
+REFUSED = {
+    "nothing to publish": ("topics/results:publish", {"messages": []}, 400),
+    "an empty message": ("topics/results:publish", {"messages": [{}]}, 400),
+    "no base64": ("topics/results:publish", {"messages": [{"data": "!"}]}, 400),
+    "a member that is not known": ("topics/results:publish", {"messages": [], "x": 1}, 400),
+    "no such topic": ("topics/nowhere:publish", {"messages": [{"data": "YQ=="}]}, 404),
+    "no such subscription": ("subscriptions/nowhere:pull", {"maxMessages": 1}, 404),
+    "nothing to pull": ("subscriptions/reader:pull", {"maxMessages": 0}, 400),
+    "nothing to acknowledge": ("subscriptions/reader:acknowledge", {"ackIds": []}, 400),
+    "a deadline that is too long": ("subscriptions/reader:modifyAckDeadline",
+                                    {"ackIds": ["ack:x"], "ackDeadlineSeconds": 601}, 400),
+}
+
+
+def test_both_refuse_the_same(client):
+    client.create(RESULTS, "reader")
+    for what, (path, body, status) in REFUSED.items():
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            client.ask("POST", path, body)
+        assert refusal.value.code == status, what
+        assert json.load(refusal.value)["error"]["code"] == status, what
 
 
 # --- redelivery

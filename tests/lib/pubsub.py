@@ -9,12 +9,20 @@ acknowledges in time is delivered again under another id. Faults are put in with
 
 import base64
 import binascii
+import contextlib
 import functools
 import json
+import os
 import re
 import secrets
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
 import threading
 import time
+import urllib.request
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -388,6 +396,8 @@ class PubSub:
             raise Refusal(404, "NOT_FOUND", "no such path")
         self.authorize(handler)
         project, kind, name, verb = found.groups()
+        if method == "PUT" and not verb:
+            return self.create(kind, name, self.read(body))
         if project != self.project or name not in getattr(self, kind):
             raise Refusal(404, "NOT_FOUND", f"Resource not found (resource={name}).")
         if name in self.forbidden:
@@ -412,6 +422,25 @@ class PubSub:
         if ends < time.monotonic():
             raise Refusal(401, "UNAUTHENTICATED",
                           "Request had invalid authentication credentials.")
+
+    def create(self, kind, name, request):
+        prefix = f"projects/{self.project}/"
+        with self.changed:
+            if name in getattr(self, kind):
+                raise Refusal(409, "ALREADY_EXISTS", "Resource already exists in the project")
+            if kind == "topics":
+                self.members(request)
+                self.topic(name)
+                return {"name": f"{prefix}topics/{name}"}
+            self.members(request, topic=str, ackDeadlineSeconds=int)
+            topic = request.get("topic", "").removeprefix(prefix + "topics/")
+            deadline_s = request.get("ackDeadlineSeconds", 10)
+            if topic not in self.topics:
+                raise Refusal(404, "NOT_FOUND", "Topic not found")
+            if not 10 <= deadline_s <= 600:
+                raise bad("Invalid ack deadline given")
+            self.subscription(name, topic, deadline_s, counts=False)
+            return {"name": f"{prefix}subscriptions/{name}", **request}
 
     @staticmethod
     def read(body):
@@ -530,3 +559,74 @@ class PubSub:
                 if i in s.out:
                     s.out[i].due = now + seconds
         return {}
+
+
+class Client:
+    """Whoever asks for allocations and reads the results: speaks REST to a fake or an emulator."""
+
+    def __init__(self, host, project="demo"):
+        self.host, self.project = host, project
+        self.base = f"http://{host}/v1/projects/{project}/"
+        self.prefix = f"projects/{project}/"
+
+    def ask(self, method, path, body):
+        request = urllib.request.Request(self.base + path, json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def create(self, topic, *subscriptions):
+        self.ask("PUT", f"topics/{topic}", {})
+        for name in subscriptions:
+            self.ask("PUT", f"subscriptions/{name}", {"topic": f"{self.prefix}topics/{topic}"})
+
+    def publish(self, topic, *bodies):
+        messages = [{"data": base64.b64encode(b if isinstance(b, bytes) else json.dumps(b).encode())
+                     .decode()} for b in bodies]
+        return self.ask("POST", f"topics/{topic}:publish", {"messages": messages})["messageIds"]
+
+    def pull(self, name, n):
+        """The data of the next n messages, acknowledged."""
+        got, end = [], time.monotonic() + WAIT_S * 2
+        while len(got) < n:
+            assert time.monotonic() < end, f"{len(got)} of {n} messages came"
+            received = self.ask("POST", f"subscriptions/{name}:pull",
+                                {"maxMessages": 100}).get("receivedMessages", [])
+            if received:
+                self.ask("POST", f"subscriptions/{name}:acknowledge",
+                         {"ackIds": [r["ackId"] for r in received]})
+            got += [base64.b64decode(r["message"].get("data", "")) for r in received]
+        return got
+
+
+@contextlib.contextmanager
+def emulator(folder):
+    """Google's own, where it is installed: PUBSUB_EMULATOR is its command without arguments, else
+    gcloud's is taken. None where there is none."""
+    command = shlex.split(os.environ.get("PUBSUB_EMULATOR", ""))
+    if not command and shutil.which("gcloud"):
+        command = ["gcloud", "beta", "emulators", "pubsub", "start", f"--data-dir={folder}"]
+    if not command:
+        yield None
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{free.getsockname()[1]}"
+    with open(folder / "emulator.log", "wb") as log:
+        process = subprocess.Popen([*command, f"--host-port={host}"] if "gcloud" in command[0]
+                                   else [*command, f"--host={host.split(':')[0]}",
+                                         f"--port={host.split(':')[1]}"],
+                                   stdout=log, stderr=log, start_new_session=True)
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://{host}/", timeout=5)
+                break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < end, "no emulator"
+                time.sleep(0.2)
+        yield host
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
