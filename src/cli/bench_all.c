@@ -47,6 +47,7 @@ static const struct part {
     {"store", bench_store, 1, "info"},
     {"http", bench_http, 1, "info"},
     {"join", bench_join, 2, "info"},
+    {"nats", bench_nats, 2, "info"},
     {"spawn", bench_spawn, 0, "info"},
 };
 

@@ -664,6 +664,15 @@ const struct command commands[] = {
          "Each request gives a player a durable seat in one of a few large rooms, as fast as it\n"
          "is answered; beside it the same HTTP server answers /healthz.\n",
      .options = bench_join_options},
+    {.name = "bench nats",
+     .group = GROUP_TOOLS,
+     .run = bench_nats_run,
+     .summary = "measure allocations through NATS beside plain publish-and-ack",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Starts nats-server with JetStream. Each request moves a player to a friend's room; beside\n"
+         "it a relay in Muster's place only publishes a message of the same size and acknowledges.\n",
+     .options = bench_nats_options},
     {.name = "bench spawn",
      .group = GROUP_TOOLS,
      .run = bench_spawn_run,
