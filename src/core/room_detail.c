@@ -15,10 +15,13 @@ static struct room_detail *enter(struct core *core, const struct row_room_detail
 
 struct room_detail *room_detail(struct core *core, struct room *room)
 {
-    struct row_room_detail row = {.id = room->row.id};
-    struct room_detail *detail = room->detail ? room->detail : enter(core, &row, room);
-    object_touch(core, &detail->object);
-    return detail;
+    struct row_room_detail row = {.room = room->row.id};
+    if (!room->detail) {
+        row.id = object_new_id(core, ROW_room_detail);
+        (void)enter(core, &row, room);
+    }
+    object_touch(core, &room->detail->object);
+    return room->detail;
 }
 
 static void take(char *dst, size_t cap, struct str text)
@@ -43,7 +46,7 @@ const char *room_address(const struct room *room)
 
 int room_detail_load_row(struct core *core, const struct row_room_detail *row)
 {
-    struct room *room = room_find(core, row->id);
+    struct room *room = room_find(core, row->room);
     if (!room || room->detail)
         return ERR_FORMAT;
     enter(core, row, room)->object.stored = true;

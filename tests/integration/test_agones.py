@@ -2,6 +2,7 @@
 speaks to it. Whatever the cluster does, no token is on two GameServers and none of them leaks."""
 
 import base64
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -176,6 +177,17 @@ def test_a_refusal_is_told_in_the_clusters_words(kube, start):
     kube.plan("allocate", 403)
     result = ask(world, "t-1", "ann")
     assert (result["status"], result["errorMessage"]) == ("Failure", "planned 403")
+
+
+def test_servers_may_come_in_another_order_than_they_were_asked_for(kube, start):
+    kube.add("starx", 2)
+    world = start(max_players=1)
+    kube.plan("allocate", "slow")
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(allocate, world, "t-1", "ann")
+        kube.await_("it is asked for", lambda: kube.kinds("allocate"))
+        allocate(world, "t-2", "bob")
+        first.result()
 
 
 def test_lists_and_counters_go_along(kube, start):
@@ -606,3 +618,94 @@ users:
 """)
     world = start(kubernetes={"url": "", "kubeconfig": str(config)})
     allocate(world, "t-1", "ann")
+
+
+# ── everything at once ──────────────────────────────────────────────────────────────────────────
+
+
+def random_fault(dice, kube):
+    """What may go wrong with the next request of some kind."""
+    kind = dice.choice(["allocate", "patch", "patch", "get", "watch", "list", "cut", "compact", "end"])
+    if kind == "cut":
+        kube.cut_watches()
+    elif kind == "compact":
+        kube.compact()
+    elif kind == "end":
+        playing = kube.all("Allocated")
+        if playing:
+            kube.set_state(dice.choice(playing)["metadata"]["name"],
+                           dice.choice(["Unhealthy", "Shutdown", "Ready"]))
+    else:
+        faults = {"allocate": ["lost", "drop", "contention", 500, 429], "watch": ["drop", 503, 410],
+                  "patch": ["lost", "drop", "race", 500, 409], "get": ["drop", 500], "list": [500, 410]}
+        kube.plan(kind, dice.choice(faults[kind]))
+
+
+def play(world, dice, players, n):
+    """Somebody asks for something; whatever the answer is, it is one."""
+    player = dice.choice(players)
+    if dice.random() < 0.2:
+        for seat in seats_of(world, player):
+            world.api.ask("DELETE", f"/v1/seats/{seat['slot']}")
+        return
+    friends = dice.sample(players, 2) if dice.random() < 0.4 else []
+    result = ask(world, f"t-{n}", player, joinOnIds=friends, canJoinNotFound=True,
+                 rejoin=dice.random() < 0.5)
+    assert result["status"] in ("Success", "Failure", "Queued"), result
+
+
+def state_of_cluster(world, kube, players):
+    """Who is where to core, and to a proxy."""
+    rooms = {}
+    for player in players:
+        for seat in seats_of(world, player):
+            rooms.setdefault(seat["room"], []).append(seat["slot"])
+    core = sorted((room, len(seats)) for room, seats in rooms.items())
+    proxy = []
+    for o in kube.all("Allocated"):
+        marks = o["metadata"]["annotations"]
+        if marks.get(TOKENS):
+            proxy.append((marks["muster.dev/session"], len(marks[TOKENS].split(","))))
+    return core, sorted(proxy)
+
+
+@pytest.mark.parametrize("token", ["opaque", "player-id"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_core_and_cluster_agree_in_the_end_whatever_happens(kube, start, token, seed):
+    dice = random.Random(f"{token}-{seed}")
+    players = [f"player-{n}" for n in range(24)]
+    kube.replenish = True
+    kube.add("starx", 12)
+    world = start(max_players=3, token=token, when_full="fail", spawn_timeout_s=8)
+    with ThreadPoolExecutor(6) as pool:
+        games = []
+        for n in range(240):
+            games.append(pool.submit(play, world, random.Random(dice.random()), players, n))
+            if dice.random() < 0.3:
+                random_fault(dice, kube)
+            if n == 120:
+                [g.result() for g in games]
+                world.crash()
+                await_ready(world)
+        [g.result() for g in games]
+    with kube.changed:
+        kube.plans.clear()
+    await_ready(world)
+
+    def agree():
+        core, proxy = state_of_cluster(world, kube, players)
+        return core == proxy
+
+    await_that("they agree", agree)
+    open_rooms = [r for r in world.api.get("/v1/sessions", limit=1000)["items"]
+                  if r["state"] in ("open", "starting") and r.get("fleet") == "starx"]
+    await_that("nothing leaks", lambda: len(kube.all("Allocated")) <= len(open_rooms))
+    assert len(holders_of_many(kube)) == 0
+
+
+def holders_of_many(kube):
+    seen, twice = set(), set()
+    for o in kube.all("Allocated"):
+        for t in filter(None, o["metadata"]["annotations"].get(TOKENS, "").split(",")):
+            (twice if t in seen else seen).add(t)
+    return twice
