@@ -435,6 +435,54 @@ static void tickets_for_rooms_are_no_allocations(void **state)
     assert_sample(w, "muster_allocation_requests_total" ROOM_ "}", "0");
 }
 
+static void player_note(struct world *w, enum note note, const char *how, int err, bool waited)
+{
+    struct effect e = {.kind = EFFECT_NOTE, .note = note, .fleet_id = 1, .err = err};
+    e.region_code = EU;
+    e.region = str_of(how);
+    e.asked_us = w->now_us > 2000000 ? w->now_us - 2000000 : 1;
+    e.on = waited;
+    e.wall_ms = waited ? 1500 : 0;
+    e.session = note == NOTE_ALLOCATION_QUEUED ? 7 : 0;
+    if (note == NOTE_SEAT_LEFT)
+        e.text = str_of(how);
+    metrics_note(w->metrics, &e, w->now_us, 0);
+}
+
+static void places_for_players_are_counted(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 5; i++)
+        player_note(w, NOTE_ALLOCATION_OPENED, "", 0, false);
+    player_note(w, NOTE_ALLOCATION_DONE, "friend", 0, false);
+    player_note(w, NOTE_ALLOCATION_QUEUED, "", 0, false);
+    player_note(w, NOTE_ALLOCATION_DONE, "queue", 0, true);
+    player_note(w, NOTE_ALLOCATION_FAILED, "", ERR_FRIEND_UNAVAILABLE, false);
+    player_note(w, NOTE_ALLOCATION_FAILED, "", ERR_QUEUE_TIMEOUT, true);
+    player_note(w, NOTE_ALLOCATION_UNKNOWN_FRIENDS, "", 0, false);
+    player_note(w, NOTE_TOKEN_COLLISION, "", 0, false);
+    player_note(w, NOTE_SEAT_LEFT, "moved to another room", 0, false);
+    player_note(w, NOTE_SEAT_LEFT, "the player left", 0, false);
+    assert_sample(w, "muster_player_allocation_requests_total" ROOM_ "}", "5");
+    assert_sample(w, "muster_player_allocations_total" ROOM_ ",result=\"done\",reason=\"friend\"}",
+                  "1");
+    assert_sample(w, "muster_player_allocations_total" ROOM_ ",result=\"done\",reason=\"room\"}",
+                  "0");
+    assert_sample(
+        w, "muster_player_allocations_total" ROOM_ ",result=\"failed\",reason=\"queue_timeout\"}",
+        "1");
+    assert_sample(w, "muster_friend_joins_total" ROOM_ ",result=\"joined\"}", "1");
+    assert_sample(w, "muster_friend_joins_total" ROOM_ ",result=\"queued\"}", "1");
+    assert_sample(w, "muster_friend_joins_total" ROOM_ ",result=\"not_found\"}", "1");
+    assert_sample(w, "muster_friend_joins_total" ROOM_ ",result=\"unavailable\"}", "1");
+    assert_sample(w, "muster_token_moves_total" ROOM_ "}", "1");
+    assert_sample(w, "muster_token_collisions_total", "1");
+    assert_sample(w, "muster_queue_wait_seconds_count" ROOM_ ",result=\"served\"}", "1");
+    assert_sample(w, "muster_queue_wait_seconds_sum" ROOM_ ",result=\"abandoned\"}", "1.5");
+    assert_sample(w, "muster_queue_abandoned_total" ROOM_ ",reason=\"queue_timeout\"}", "1");
+    assert_sample(w, "muster_player_allocation_duration_seconds_count" ROOM_ "}", "2");
+}
+
 static void what_agents_are_asked_is_counted(void **state)
 {
     struct world *w = *state;
@@ -715,6 +763,7 @@ int main(void)
         TEST(without_the_time_of_asking_it_is_only_counted),
         TEST(spawns_and_seats_are_counted),
         TEST(tickets_for_rooms_are_no_allocations),
+        TEST(places_for_players_are_counted),
         TEST(what_agents_are_asked_is_counted),
         TEST(servers_are_shown_by_status),
         TEST(a_silent_server_is_a_timeout),

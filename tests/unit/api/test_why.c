@@ -264,9 +264,68 @@ static void no_room_came_to_be(void **state)
                          "server for it yet.");
 }
 
+/* ── allocations ───────────────────────────────────────────────────────────────────────────── */
+
+static void assert_allocation_sentence(const struct view_allocation *a,
+                                       const struct view_room *room, const char *expected)
+{
+    struct buf b = {0};
+    why_allocation_sentence(a, room, &b);
+    buf_append(&b, "", 1);
+    assert_string_equal((const char *)b.data, expected);
+    buf_done(&b);
+}
+
+static const struct view_room room_7 = {
+    .id = 7, .fleet = "arena", .region_name = "EU", .reserved = 1, .taken = 3, .max_players = 4};
+
+static void an_allocation_waits(void **state)
+{
+    (void)state;
+    struct view_allocation a = {.state = "queued",
+                                .fleet = "arena",
+                                .players = 1,
+                                .room = 7,
+                                .position = 1,
+                                .waited_ms = 12400};
+    assert_allocation_sentence(&a, &room_7,
+                               "Waits at position 1 for 1 seat in room 7 (arena, EU, 4 of 4 seats "
+                               "in use), for 12 s by now. That is where friends of his sit.");
+    a.room = 0;
+    a.players = 3;
+    a.position = 3;
+    a.ahead = 5;
+    a.priority = 2;
+    a.eta_ms = 61000;
+    assert_allocation_sentence(&a, NULL,
+                               "Waits at position 3 for 3 seats in any room of fleet arena, behind "
+                               "5 players, for 12 s by now. His priority 2 is worth 2 min of "
+                               "waiting. By how seats came free lately it takes about 61 s.");
+}
+
+static void an_allocation_is_over(void **state)
+{
+    (void)state;
+    struct view_allocation a = {.state = "done", .players = 1, .room = 7};
+    assert_allocation_sentence(&a, &room_7,
+                               "1 seat was given in room 7 (arena, EU, 4 of 4 seats in use).");
+    a.queued_wall_ms = 1000;
+    a.answered_wall_ms = 31000;
+    assert_allocation_sentence(&a, NULL, "1 seat was given in room 7, after 30 s in line.");
+    a.state = "failed";
+    a.err = ERR_QUEUE_TIMEOUT;
+    a.why = STR("queue timeout after 30 s");
+    assert_allocation_sentence(&a, NULL,
+                               "Failed: queue timeout after 30 s. It stood in line for 30 s.");
+    a = (struct view_allocation){.state = "cancelled", .err = ERR_TICKET_CANCELLED};
+    assert_allocation_sentence(&a, NULL, "Cancelled: Allocation cancelled.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_allocation_waits),
+        cmocka_unit_test(an_allocation_is_over),
         cmocka_unit_test(placed_at_once),
         cmocka_unit_test(placed_on_the_only_one),
         cmocka_unit_test(placed_after_others_failed),
