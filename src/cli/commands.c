@@ -669,9 +669,8 @@ const struct command commands[] = {
      .run = bench_nats_run,
      .summary = "measure allocations through NATS beside plain publish-and-ack",
      .synopsis = "[OPTIONS]",
-     .about =
-         "Starts nats-server with JetStream. Each request moves a player to a friend's room; beside\n"
-         "it a relay in Muster's place only publishes a message of the same size and acknowledges.\n",
+     .about = "Starts nats-server with JetStream. Each request moves a player to a friend's room;\n"
+              "beside it a relay in Muster's place only publishes as much and acknowledges.\n",
      .options = bench_nats_options},
     {.name = "bench spawn",
      .group = GROUP_TOOLS,

@@ -13,6 +13,7 @@ SMALL = {
     "core": ("--few", 10, "--many", 300, "--allocations", 600),
     "store": ("--seconds", 1),
     "http": ("--connections", 4, "--seconds", 1),
+    "nats": ("--under-way", 8, "--seconds", 1),
     "restart": ("--servers", 50, "--seats", 200),
     "footprint": (),
 }
@@ -92,6 +93,15 @@ def test_http(tmp_path):
     assert found["n"] > 0
     assert found["objects_per_s"] > 0 and found["constants_per_s"] > 0
     assert found["cpu_us_per_object"] > 0
+
+
+def test_nats(tmp_path):
+    found = measure_small("nats", tmp_path)
+    assert found["n"] > 0
+    assert found["allocations_per_s"] > 0 and found["publish_and_ack_per_s"] > 0
+    assert found["ratio"] == pytest.approx(
+        found["allocations_per_s"] / found["publish_and_ack_per_s"], abs=0.001
+    )
 
 
 def test_restart(tmp_path):
