@@ -12,6 +12,7 @@ import urllib.error
 import pytest
 from fake_host import FakeHost
 from http_api import Api
+from muster_proc import Muster, NotReady
 from players import fleets
 from pubsub import Client, PubSub, emulator, private_key
 
@@ -476,6 +477,18 @@ def test_an_account_that_google_does_not_know_is_not_ready(make, fake, tmp_path)
     assert line["why"] == "it answered 400"
     assert is_ready(world, 503)
     assert not fake.requests["pull"]
+
+
+@pytest.mark.parametrize("changes, sentence", [
+    ({"credentials_file": "/nowhere/key.json"}, "Cannot use the Google credentials /nowhere/key.json"),
+    ({"topic": "a/b"}, "this is no name for a topic: a/b"),
+])
+def test_what_cannot_be_used_is_said_at_the_start(tmp_path, changes, sentence):
+    muster = Muster(tmp_path, {"default_region": "EU", "fleets": fleets(),
+                               "pubsub": settings(**changes)})
+    with pytest.raises(NotReady) as refusal:
+        muster.start()
+    assert sentence in str(refusal.value)
 
 
 # --- pushes
