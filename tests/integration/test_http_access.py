@@ -239,6 +239,15 @@ def guarded_routes(api):
                 yield method.upper(), where, operation["security"][0]["bearer"]
 
 
+def enough_for_oneself(api, method, path):
+    """Scopes that let somebody in where it is about himself; the handler looks closer."""
+    for where, ways in api.get("/openapi.json")["paths"].items():
+        if re.fullmatch(re.sub(r"{\w+}", "[^/]+", where), path) and method.lower() in ways:
+            ways = ways[method.lower()]["security"]
+            return {scope for way in ways[2:] for scopes in way.values() for scope in scopes}
+    return set()
+
+
 def test_every_route_asks_for_its_scope(make_world, keys, tmp_path):
     world = make_world(dev=False, access={"gamespace": "7", "keys": write_keys(tmp_path, keys)})
     anonymous = Api(world.muster)
@@ -249,7 +258,7 @@ def test_every_route_asks_for_its_scope(make_world, keys, tmp_path):
         upload = method == "POST" and path == "/v1/deployments"
         kind = {"content_type": "application/octet-stream"} if upload else {}
         anonymous.refused(method, path, 401, "no_access_token", **kind)
-        others = everything - set(scopes)
+        others = everything - set(scopes) - enough_for_oneself(anonymous, method, path)
         if "muster_read" in scopes:
             others -= {"muster_admin"}  # which includes it
         without = Api(world.muster, sign(keys, sco=",".join(sorted(others | {"profile"}))))
