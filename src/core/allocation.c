@@ -517,12 +517,13 @@ void allocations_seek_again(struct core *core)
             container_of(list_first(&core->allocations_lost), struct allocation, in_lost);
         const struct room *room = room_find(core, a->row.room);
         bool over = !link_in_list(&a->on_ticket) && (!room || room_is_over(room));
-        release_seats(core, a);
         list_remove(&a->in_lost);
-        if (over)
+        if (over) {
+            release_seats(core, a);
             seek_place(core, a);
-        else
+        } else {
             allocation_fail(core, a, ERR_ALREADY_OVER, STR("the seat was taken away meanwhile"));
+        }
     }
 }
 

@@ -1,0 +1,328 @@
+/* Parties: everybody gets a seat in one room, or nobody does. */
+#include "seekers.h"
+
+static bool has_party(struct fixture *f, const char *account, int64_t party)
+{
+    const struct room_seat *seat = seat_of(f, account);
+    return seat && seat->row.multi == party;
+}
+
+static conn_id moves_party(struct fixture *f, const char *name, const char *account,
+                           const char *friends)
+{
+    struct event e = wants(f, name, account);
+    e.seek.friends = names_of(friends, &e.seek.n_friends);
+    e.seek.move_party = true;
+    step(f, &e);
+    return e.conn;
+}
+
+static void a_party_gets_seats_in_one_room(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2");
+    struct room *other = room_with(f, "q1");
+    conn_id conn = asks_for(f, "t1", "ann", "", "ben,cid");
+    found_in(f, conn, other);
+    const struct envelope_result *r = sought(f, conn, ENVELOPE_SUCCESS);
+    assert_int_equal(r->n_party, 2);
+    assert_true(str_eq(r->party[0].player_id, STR("ben")));
+    assert_true(str_eq(r->party[1].player_id, STR("cid")));
+    assert_false(str_eq(r->party[0].token, r->token));
+    int64_t party = allocation_of(f, "t1")->row.id;
+    assert_true(has_party(f, "ann", party) && has_party(f, "ben", party));
+    assert_true(has_party(f, "cid", party));
+}
+
+static void a_party_larger_than_a_room_fails_at_once(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    sought_not(f, asks_for(f, "t1", "ann", "", "a,b,c,d"), ERR_NO_CAPACITY,
+               "no capacity in fleet 'arena'");
+    assert_int_equal(f->core->rolls[ROW_room].n, 0);
+}
+
+static void a_party_with_somebody_banned_gets_no_seat(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1");
+    bans(f, "ben");
+    sought_not(f, asks_for(f, "t1", "ann", "", "ben"), ERR_BANNED,
+               "player ben is banned until 2023-11-15T22:13:20Z");
+    assert_null(seat_of(f, "ann"));
+    assert_int_equal(room->taken, 1);
+}
+
+static void members_come_along_from_wherever_they_sit(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *first = room_with(f, "ben,p1,p2,p3");
+    struct room *second = room_with(f, "q1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben"), second);
+    assert_true(sits_in(f, "ben", second));
+    assert_int_equal(first->taken, 3);
+}
+
+static void a_party_that_does_not_fit_leaves_everybody_where_he_is(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *first = room_with(f, "ben,p1");
+    (void)room_with(f, "q1,q2,q3");
+    queued_at(f, asks_for(f, "t1", "ann", "q1", "ben"), 1);
+    assert_true(sits_in(f, "ben", first));
+    assert_null(seat_of(f, "ann"));
+}
+
+static void a_party_waits_as_one_and_is_passed_over_by_who_fits(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "three", "a1", "p1", "a2,a3"), 1);
+    queued_at(f, seeks(f, "ben", "p1"), 2);
+    leaves(f, "p2");
+    assert_true(sits_in(f, "ben", room));
+    assert_int_equal(queue_position(allocation_of(f, "three"), NULL), 1);
+}
+
+/* A party of four for three seats, then held seats. */
+static void after_half_a_minute_seats_are_held_for_the_first(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "three", "a1", "p1", "a2,a3"), 1);
+    leaves(f, "p2");
+    assert_int_equal(room->held, 0);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(room->held, 1);
+    queued_at(f, seeks(f, "ben", "p1"), 2); /* there is a seat, but not for him */
+    answered(f, EFFECT_PLACED, enter(f, "eve", room->row.id), ERR_NO_PLACE);
+    leaves(f, "p3");
+    assert_int_equal(room->held, 2);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    leaves(f, "p4");
+    is_in_state(f, "three", ALLOCATION_DONE);
+    assert_int_equal(room->held, 0);
+    assert_int_equal(room->taken, 4);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+}
+
+static void held_seats_are_given_to_others_when_the_party_goes(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    asks_for(f, "three", "a1", "p1", "a2,a3");
+    leaves(f, "p2");
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    queued_at(f, seeks(f, "ben", "p1"), 2);
+    unseeks(f, new_conn(f), "three");
+    assert_true(sits_in(f, "ben", room));
+    assert_int_equal(room->held, 0);
+}
+
+static void a_party_in_the_line_of_the_fleet_settles_on_a_room_after_half_a_minute(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    struct room *emptier = room_with(f, "q1,q2,q3");
+    h->leaving = true;
+    host_says(f, h);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(emptier->held, 1);
+    queued_at(f, seeks(f, "ben", ""), 1); /* he waits for the fleet, they for the room */
+    leaves(f, "q2");
+    is_in_state(f, "two", ALLOCATION_DONE);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+}
+
+static void a_party_in_the_line_of_the_fleet_settles_when_there_is_a_room(void **state)
+{
+    struct fixture *f = *state;
+    queued_at(f, asks_for(f, "four", "a1", "", "a2,a3,a4"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1");
+    h->leaving = true;
+    host_says(f, h);
+    rooms_pass(f, 3000);
+    assert_int_equal(room->held, 3);
+    leaves(f, "p1");
+    is_in_state(f, "four", ALLOCATION_DONE);
+}
+
+static void a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "two", "ann", "p1", "ben"), 1);
+    struct room *other = room_with(f, "ben");
+    has_failed(f, "two", ERR_ALREADY_OVER, "the player was placed elsewhere");
+    leaves(f, "p2");
+    leaves(f, "p3");
+    assert_true(sits_in(f, "ben", other));
+}
+
+static void a_member_who_asks_for_himself_ends_the_waiting_of_his_party(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "two", "ann", "p1", "ben"), 1);
+    queued_at(f, seeks(f, "ben", "p1"), 1);
+    has_failed(f, "two", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+}
+
+static void a_member_who_is_banned_ends_the_waiting_of_his_party(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    asks_for(f, "two", "ann", "p1", "ben");
+    bans(f, "ben");
+    has_failed(f, "two", ERR_BANNED, "player ben is banned until 2023-11-15T22:13:20Z");
+}
+
+static void a_member_who_is_banned_while_a_room_starts_ends_it_for_all(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    conn_id conn = asks_for(f, "two", "ann", "", "ben");
+    struct room *room = spawned(f);
+    bans(f, "ben");
+    sought_not(f, conn, ERR_BANNED, "player ben is banned until 2023-11-15T22:13:20Z");
+    assert_int_equal(room->row.state, ROOM_ENDING);
+}
+
+static void a_member_whose_seat_is_taken_away_while_a_room_starts_ends_it_for_all(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    conn_id conn = asks_for(f, "two", "ann", "", "ben");
+    struct room *room = spawned(f);
+    kicks(f, allocation_seat(allocation_of(f, "two"), 1));
+    sought_not(f, conn, ERR_ALREADY_OVER, "the seat was taken away meanwhile");
+    assert_int_equal(room->row.state, ROOM_ENDING);
+}
+
+static void two_members_who_ask_at_the_same_time_find_each_other(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2");
+    (void)room_with(f, "q1");
+    conn_id ann = asks_for(f, "t1", "ann", "", "ben");
+    int64_t room = sought(f, ann, ENVELOPE_SUCCESS)->session_id;
+    conn_id ben = asks_for(f, "t2", "ben", "", "ann");
+    assert_true(sought(f, ben, ENVELOPE_SUCCESS)->session_id == room);
+}
+
+static void who_comes_along_joins_the_party_of_who_sits_already(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "ann,p1");
+    (void)room_with(f, "q1,q2,q3");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben"), room);
+    int64_t party = allocation_of(f, "t1")->row.id;
+    assert_true(has_party(f, "ann", party));
+    assert_true(has_party(f, "ben", party));
+}
+
+static void a_party_moves_together_and_stays_one(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *first = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben,cid"), first);
+    int64_t party = allocation_of(f, "t1")->row.id;
+    struct room *second = room_with(f, "q1");
+    conn_id conn = moves_party(f, "t2", "ben", "q1");
+    found_in(f, conn, second);
+    assert_int_equal(sought(f, conn, ENVELOPE_SUCCESS)->n_party, 2);
+    assert_true(sits_in(f, "ann", second) && sits_in(f, "ben", second));
+    assert_true(sits_in(f, "cid", second));
+    assert_true(has_party(f, "ann", party) && has_party(f, "cid", party));
+    assert_int_equal(first->taken, 1);
+}
+
+static void a_party_that_cannot_move_stays_where_it_is(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *first = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben,cid"), first);
+    (void)room_with(f, "q1,q2");
+    queued_at(f, moves_party(f, "t2", "ben", "q1"), 1);
+    assert_true(sits_in(f, "ann", first) && sits_in(f, "ben", first) && sits_in(f, "cid", first));
+    leaves(f, "q2");
+    assert_false(sits_in(f, "ann", first) || sits_in(f, "ben", first) || sits_in(f, "cid", first));
+}
+
+static void a_party_that_moves_nowhere_in_particular_goes_to_another_room(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *first = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben"), first);
+    struct room *second = room_with(f, "q1");
+    found_in(f, moves_party(f, "t2", "ann", ""), second);
+    assert_true(sits_in(f, "ben", second));
+}
+
+static void a_party_that_would_grow_too_large_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char others[512] = "";
+    arena_of(f)->max_players = 64;
+    rooms_reconfigure(f);
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben,cid"), room);
+    for (int i = 0; i < 62; i++)
+        snprintf(others + strlen(others), sizeof(others) - strlen(others), "%sx%d", i ? "," : "",
+                 i);
+    struct event e = wants(f, "t2", "ann");
+    e.seek.party = names_of(others, &e.seek.n_party);
+    e.seek.move_party = true;
+    step(f, &e);
+    sought_not(f, e.conn, ERR_BAD_ARGUMENT, err_sentence(ERR_BAD_ARGUMENT));
+    assert_null(allocation_named(f->core, STR("t2")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SEEKERS_TEST(a_party_gets_seats_in_one_room),
+        SEEKERS_TEST(a_party_larger_than_a_room_fails_at_once),
+        SEEKERS_TEST(a_party_with_somebody_banned_gets_no_seat),
+        SEEKERS_TEST(members_come_along_from_wherever_they_sit),
+        SEEKERS_TEST(a_party_that_does_not_fit_leaves_everybody_where_he_is),
+        SEEKERS_TEST(a_party_waits_as_one_and_is_passed_over_by_who_fits),
+        SEEKERS_TEST(after_half_a_minute_seats_are_held_for_the_first),
+        SEEKERS_TEST(held_seats_are_given_to_others_when_the_party_goes),
+        SEEKERS_TEST(a_party_in_the_line_of_the_fleet_settles_on_a_room_after_half_a_minute),
+        SEEKERS_TEST(a_party_in_the_line_of_the_fleet_settles_when_there_is_a_room),
+        SEEKERS_TEST(a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party),
+        SEEKERS_TEST(a_member_who_asks_for_himself_ends_the_waiting_of_his_party),
+        SEEKERS_TEST(a_member_who_is_banned_ends_the_waiting_of_his_party),
+        SEEKERS_TEST(a_member_who_is_banned_while_a_room_starts_ends_it_for_all),
+        SEEKERS_TEST(a_member_whose_seat_is_taken_away_while_a_room_starts_ends_it_for_all),
+        SEEKERS_TEST(two_members_who_ask_at_the_same_time_find_each_other),
+        SEEKERS_TEST(who_comes_along_joins_the_party_of_who_sits_already),
+        SEEKERS_TEST(a_party_moves_together_and_stays_one),
+        SEEKERS_TEST(a_party_that_cannot_move_stays_where_it_is),
+        SEEKERS_TEST(a_party_that_moves_nowhere_in_particular_goes_to_another_room),
+        SEEKERS_TEST(a_party_that_would_grow_too_large_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
