@@ -399,14 +399,27 @@ void allocation_cancel(struct core *core, struct allocation *a, int err, struct 
     give_up(core, a, ALLOCATION_CANCELLED, err, why);
 }
 
+static void waited_too_long(struct core *core, struct allocation *a, int64_t ms)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "queue timeout after %" PRId64 " s", ms / 1000);
+    allocation_fail(core, a, ERR_QUEUE_TIMEOUT, str_of(text));
+}
+
+/* What he waited for meanwhile, a room that came to nothing, counts. */
 void allocation_queue(struct core *core, struct allocation *a, struct room *room)
 {
     bool first = a->row.queued_core_ms == 0;
+    int64_t queue_ms = a->fleet->config->queue_ms;
+    if (core->now.core_ms - a->row.opened_core_ms >= queue_ms) {
+        waited_too_long(core, a, queue_ms);
+        return;
+    }
     if (first)
         a->row.queued_core_ms = core->now.core_ms;
     a->row.room = room ? room->row.id : 0;
     a->row.ticket = 0;
-    set_deadline(core, a, a->row.opened_core_ms + a->fleet->config->queue_ms);
+    set_deadline(core, a, a->row.opened_core_ms + queue_ms);
     move(core, a, ALLOCATION_QUEUED);
     queue_add(core, queue_of(a->fleet, room), a);
     if (!first) {
@@ -579,13 +592,10 @@ void allocations_forget_oldest(struct core *core)
 
 void allocation_deadline(struct core *core, struct allocation *a)
 {
-    char text[64];
     if (a->row.state == ALLOCATION_OPEN) {
         allocation_fail(core, a, ERR_ALLOCATION_TIMEOUT, STR("no server came to be in time"));
     } else if (a->row.state == ALLOCATION_QUEUED) {
-        int64_t ms = a->row.deadline_core_ms - a->row.opened_core_ms;
-        (void)snprintf(text, sizeof(text), "queue timeout after %" PRId64 " s", ms / 1000);
-        allocation_fail(core, a, ERR_QUEUE_TIMEOUT, str_of(text));
+        waited_too_long(core, a, a->row.deadline_core_ms - a->row.opened_core_ms);
     } else if (a->row.owed) {
         set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
         object_touch(core, &a->object);

@@ -1,0 +1,42 @@
+#include "seekers.h"
+
+/* He had to wait for a server, which came to nothing; now he would stand in line. */
+static struct room *asks_a_slow_cluster(struct fixture *f, conn_id *ret_conn)
+{
+    cluster_of(f)->queue_ms = 10 * 1000;
+    rooms_reconfigure(f);
+    (void)cluster_up(f, 0);
+    *ret_conn = asks_cluster(f, "ann", "ann", "", "");
+    return spawned(f);
+}
+
+static void who_comes_to_the_line_in_time_waits_for_what_is_left(void **state)
+{
+    struct fixture *f = *state;
+    conn_id ann = 0;
+    struct room *room = asks_a_slow_cluster(f, &ann);
+    rooms_pass(f, 6 * 1000);
+    fails_to_start(f, room, false);
+    queued_at(f, ann, 1);
+    assert_true(allocation_of(f, "ann")->row.deadline_core_ms ==
+                allocation_of(f, "ann")->row.opened_core_ms + 10 * 1000);
+}
+
+static void who_comes_to_the_line_when_his_time_is_over_fails_at_once(void **state)
+{
+    struct fixture *f = *state;
+    conn_id ann = 0;
+    struct room *room = asks_a_slow_cluster(f, &ann);
+    rooms_pass(f, 14 * 1000);
+    fails_to_start(f, room, false);
+    sought_not(f, ann, ERR_QUEUE_TIMEOUT, "queue timeout after 10 s");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SEEKERS_TEST(who_comes_to_the_line_in_time_waits_for_what_is_left),
+        SEEKERS_TEST(who_comes_to_the_line_when_his_time_is_over_fails_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
