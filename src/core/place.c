@@ -116,6 +116,22 @@ static int judge_rates(struct core *core, struct placing *g)
     return 0;
 }
 
+/* Two players whom a proxy cannot tell apart. */
+static int judge_tokens(struct core *core, const struct placing *g, const struct fleet *fleet)
+{
+    const struct place *p = g->p;
+    for (size_t i = 0; i < p->n_players; i++) {
+        bool taken = route_taken(core, fleet, p->players[i].account) != NULL;
+        for (size_t k = 0; k < i; k++)
+            taken |= route_is_same(fleet, p->players[i].account, p->players[k].account);
+        if (!taken)
+            continue;
+        note_add(core, NOTE_TOKEN_COLLISION)->fleet_id = (int32_t)fleet->row.id;
+        return ERR_TOKEN_TAKEN;
+    }
+    return 0;
+}
+
 /* ── taking seats in a room that is open ───────────────────────────────────────────────────── */
 
 static struct room_seat *seat_here(const struct core *core, const struct room *room,
@@ -333,6 +349,11 @@ bool place_is_settled(const struct core *core, const struct place *p)
 
 static int find_place(struct core *core, struct placing *g)
 {
+    const struct room *room = g->p->verb == PLACE_ENTER ? room_find(core, g->p->room) : NULL;
+    const struct fleet *fleet = room ? room->fleet : g->fleet;
+    int err = fleet ? judge_tokens(core, g, fleet) : 0;
+    if (err)
+        return err;
     if (g->p->verb == PLACE_ENTER)
         return enter(core, g);
     int8_t region = region_choose(core, g->fleet->config->regions, g->p);

@@ -66,6 +66,11 @@ struct room_seat *route_taken(const struct core *core, const struct fleet *fleet
     return NULL;
 }
 
+bool route_is_same(const struct fleet *fleet, struct str a, struct str b)
+{
+    return fleet->config && fleet->config->token == TOKEN_PLAYER_ID && is_same(a, b);
+}
+
 /* All seats are in it, for a fleet may be configured otherwise while they are taken. */
 void route_added(struct core *core, struct room_seat *seat)
 {

@@ -20,6 +20,9 @@ void route_token(const struct core *core, const struct fleet_config *config, int
 struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
                               struct str account);
 
+/* True when two players who come together to that fleet would have one token. */
+bool route_is_same(const struct fleet *fleet, struct str a, struct str b);
+
 /* A seat came to be, or goes. */
 void route_added(struct core *core, struct room_seat *seat);
 void route_removed(struct core *core, struct room_seat *seat);

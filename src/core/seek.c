@@ -137,6 +137,19 @@ static void take_seats(struct core *core, struct allocation *a, struct room *roo
     allocation_set_seats(core, a, seats, n);
 }
 
+/* Another player has the token that he would get, be it one who comes along. */
+static bool has_no_token(const struct core *core, const struct allocation *a, struct str account)
+{
+    struct str rest = a->row.party;
+    if (route_taken(core, a->fleet, account))
+        return true;
+    for (struct str name; names_next(&rest, &name);) {
+        if (!str_eq(name, account) && route_is_same(a->fleet, name, account))
+            return true;
+    }
+    return false;
+}
+
 /* False when somebody may not come: it has failed then. */
 static bool may_come(struct core *core, struct allocation *a)
 {
@@ -148,7 +161,7 @@ static bool may_come(struct core *core, struct allocation *a)
             allocation_fail(core, a, ERR_BANNED, ban_until(core, ban, name, str_of(a->row.player)));
             return false;
         }
-        if (route_taken(core, a->fleet, name)) {
+        if (has_no_token(core, a, name)) {
             note_add(core, NOTE_TOKEN_COLLISION)->fleet_id = a->row.fleet;
             allocation_fail(core, a, ERR_TOKEN_TAKEN, str_of(err_sentence(ERR_TOKEN_TAKEN)));
             return false;

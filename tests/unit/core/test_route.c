@@ -1,0 +1,329 @@
+/* Routing tokens: one for each seat, and in a cluster nobody is anywhere before his is in place. */
+#include "seekers.h"
+
+static void token_in(struct fixture *f, const struct room_seat *seat, char dst[ROUTE_TOKEN_SIZE])
+{
+    route_token(f->core, seat->room->fleet->config, seat->row.id, str_of(seat->row.account), dst);
+}
+
+static void use_player_ids(struct fixture *f)
+{
+    arena_of(f)->token = cluster_of(f)->token = TOKEN_PLAYER_ID;
+    rooms_reconfigure(f);
+}
+
+/* ── tokens ────────────────────────────────────────────────────────────────────────────────── */
+
+static void an_opaque_token_belongs_to_a_seat_and_survives_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    char first[ROUTE_TOKEN_SIZE];
+    char again[ROUTE_TOKEN_SIZE];
+    host_up(f, 0, EU);
+    (void)room_with(f, "ann");
+    token_in(f, seat_of(f, "ann"), first);
+    assert_int_equal(strlen(first), 24);
+    seal(f);
+    crash(f, 1000);
+    token_in(f, seat_of(f, "ann"), again);
+    assert_string_equal(first, again);
+    leaves(f, "ann");
+    answered(f, EFFECT_PLACED, join(f, "ann", false), 0);
+    token_in(f, seat_of(f, "ann"), again);
+    assert_string_not_equal(first, again);
+}
+
+static void a_token_of_the_players_id_is_its_first_16_bytes(void **state)
+{
+    struct fixture *f = *state;
+    use_player_ids(f);
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1");
+    conn_id conn = seeks(f, "lRTSKLe4sKQYbqo0", "");
+    assert_true(str_eq(sought(f, conn, ENVELOPE_SUCCESS)->token, STR("bFJUU0tMZTRzS1FZYnFvMA==")));
+}
+
+static void the_second_player_with_a_token_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    use_player_ids(f);
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1");
+    sought(f, seeks(f, "0123456789abcdef-one", ""), ENVELOPE_SUCCESS);
+    sought_not(f, seeks(f, "0123456789abcdef-two", ""), ERR_TOKEN_TAKEN,
+               err_sentence(ERR_TOKEN_TAKEN));
+    assert_int_equal(count_notes(f, NOTE_TOKEN_COLLISION), 1);
+    leaves(f, "0123456789abcdef-one");
+    sought(f, asks_for(f, "t3", "0123456789abcdef-two", "", ""), ENVELOPE_SUCCESS);
+}
+
+static void two_of_one_party_with_one_token_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    use_player_ids(f);
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1");
+    sought_not(f, asks_for(f, "t1", "0123456789abcdef-one", "", "0123456789abcdef-two"),
+               ERR_TOKEN_TAKEN, err_sentence(ERR_TOKEN_TAKEN));
+    assert_null(seat_of(f, "0123456789abcdef-one"));
+}
+
+/* The players' own door gives seats too. */
+static void who_asks_for_a_room_is_refused_with_anothers_token(void **state)
+{
+    struct fixture *f = *state;
+    use_player_ids(f);
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "0123456789abcdef-one");
+    conn_id conn = enter(f, "0123456789abcdef-two", room->row.id);
+    answered(f, EFFECT_PLACED, conn, ERR_TOKEN_TAKEN);
+    conn = create(f, "0123456789abcdef-two");
+    answered(f, EFFECT_PLACED, conn, ERR_TOKEN_TAKEN);
+    assert_int_equal(count_notes(f, NOTE_TOKEN_COLLISION), 1);
+}
+
+static void a_seat_is_a_route_and_no_longer_than_it_is_one(void **state)
+{
+    struct fixture *f = *state;
+    struct view_route route;
+    host_up(f, 0, EU);
+    (void)room_with(f, "ann");
+    uint64_t generation = view_routes_generation(f->core);
+    int64_t seat = seat_of(f, "ann")->row.id;
+    assert_true(view_route(f->core, seat, &route));
+    assert_string_equal(route.address, "203.0.113.7");
+    assert_int_equal(route.port, 38000);
+    leaves(f, "ann");
+    assert_false(view_route(f->core, seat, &route));
+    assert_true(view_routes_generation(f->core) > generation);
+}
+
+/* ── clusters ──────────────────────────────────────────────────────────────────────────────── */
+
+static void the_first_players_tokens_go_along_with_the_spawn(void **state)
+{
+    struct fixture *f = *state;
+    char token[ROUTE_TOKEN_SIZE];
+    cluster_up(f, 0);
+    conn_id conn = asks_cluster(f, "t1", "ann", "", "ben");
+    const struct effect *e = nth_effect(f, EFFECT_SPAWN, 0, 0);
+    assert_non_null(e);
+    assert_true(str_eq(e->spawn->ticket, STR("t1")));
+    assert_int_equal(e->spawn->tokens.len, 24 + 1 + 24);
+    struct str tokens = {strndup(e->spawn->tokens.at, 24), 24};
+    init_room(f, spawned(f));
+    token_in(f, cluster_seat(f, "ann"), token);
+    assert_true(str_eq(tokens, str_of(token)));
+    assert_null(route(f, true, 0));
+    assert_int_equal(sought(f, conn, ENVELOPE_SUCCESS)->key.len, 0);
+    free((char *)tokens.at);
+}
+
+static void a_player_has_his_seat_when_his_token_is_in_place(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *room = cluster_room(f, "ben", "");
+    conn_id conn = asks_cluster(f, "t1", "ann", "ben", "");
+    assert_int_equal(count_effects(f, EFFECT_SOUGHT, conn), 0);
+    assert_null(cluster_seat(f, "ann"));
+    assert_int_equal(room_free_seats(room), MAX_PLAYERS - 2);
+    routed(f, route(f, true, 0)->ticket, 0);
+    found_in(f, conn, room);
+    assert_non_null(cluster_seat(f, "ann"));
+}
+
+static void the_old_token_goes_when_the_new_one_is_in_place(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *first = cluster_room(f, "ann", "");
+    asks_cluster(f, "ben", "ben", "", "x1,x2,x3");
+    struct room *second = spawned(f);
+    init_room(f, second);
+    struct event e = {.kind = EVENT_OPERATE, .conn = 6};
+    e.operate = (struct operate){
+        .verb = OPERATE_KICK, .target = cluster_seat(f, "x3")->row.id, .who = STR("root")};
+    step(f, &e);
+    assert_non_null(route(f, false, 0));
+    int64_t old = cluster_seat(f, "ann")->row.id;
+    conn_id conn = asks_cluster(f, "t1", "ann", "ben", "");
+    assert_null(route(f, false, 0));
+    assert_true(cluster_seat(f, "ann")->row.id == old);
+    routed(f, route(f, true, 0)->ticket, 0);
+    found_in(f, conn, second);
+    assert_true(route(f, false, 0)->ticket == old);
+    assert_int_equal(first->taken, 0);
+}
+
+static void a_token_that_cannot_be_placed_leaves_him_where_he_is(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *first = cluster_room(f, "ann", "x1,x2,x3");
+    struct room *second = cluster_room(f, "ben", "");
+    conn_id conn = asks_cluster(f, "t1", "ann", "ben", "");
+    int64_t seat = route(f, true, 0)->ticket;
+    routed(f, seat, ERR_IO);
+    sought_not(f, conn, ERR_FRIEND_UNAVAILABLE, "friend's gameserver is not available");
+    assert_true(cluster_seat(f, "ann")->room == first);
+    assert_true(route(f, false, 0)->ticket == seat);
+    assert_int_equal(second->taken + second->reserved, 1);
+}
+
+static void a_party_of_which_one_token_fails_does_not_move_at_all(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *first = cluster_room(f, "ann", "cid,x1,x2");
+    struct room *second = cluster_room(f, "ben", "");
+    conn_id conn = asks_cluster(f, "t1", "ann", "ben", "cid");
+    int64_t ann = route(f, true, 0)->ticket;
+    int64_t cid = route(f, true, 1)->ticket;
+    routed(f, ann, 0);
+    assert_true(cluster_seat(f, "ann")->room == first);
+    routed(f, ann, 0); /* said twice */
+    assert_int_equal(count_effects(f, EFFECT_SOUGHT, conn), 0);
+    routed(f, cid, ERR_IO);
+    sought(f, conn, ENVELOPE_FAILURE);
+    assert_true(cluster_seat(f, "ann")->room == first);
+    assert_true(cluster_seat(f, "cid")->room == first);
+    assert_non_null(route(f, false, 1)); /* both tokens are taken back */
+    assert_int_equal(second->taken + second->reserved, 1);
+}
+
+static void a_party_arrives_when_the_last_token_is_in_place(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *room = cluster_room(f, "ben", "");
+    conn_id conn = asks_cluster(f, "t1", "ann", "ben", "cid");
+    int64_t ann = route(f, true, 0)->ticket;
+    int64_t cid = route(f, true, 1)->ticket;
+    routed(f, cid, 0);
+    routed(f, ann, 0);
+    found_in(f, conn, room);
+    assert_int_equal(room->taken, 3);
+}
+
+static void a_server_that_ends_meanwhile_sends_him_on_looking(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *first = cluster_room(f, "ben", "");
+    struct event e = wants_in_cluster(f, "t1", "ann");
+    e.seek.friends = names_of("ben", &e.seek.n_friends);
+    e.seek.any_room = true;
+    step(f, &e);
+    assert_non_null(route(f, true, 0));
+    ends(f, first);
+    struct room *second = spawned(f);
+    init_room(f, second);
+    found_in(f, e.conn, second);
+}
+
+static void a_server_that_ends_meanwhile_without_fallback_is_a_failure(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *first = cluster_room(f, "ben", "");
+    conn_id conn = asks_cluster(f, "t1", "ann", "ben", "");
+    ends(f, first);
+    sought_not(f, conn, ERR_FRIENDS_NOT_FOUND, "friends not found on any gameserver");
+}
+
+static void a_token_that_nobody_answers_for_is_given_up_in_time(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *room = cluster_room(f, "ben", "");
+    asks_cluster(f, "t1", "ann", "ben", "");
+    rooms_pass(f, f->config.timeouts.place_ms + 1000);
+    is_in_state(f, "t1", ALLOCATION_FAILED);
+    assert_int_equal(room->reserved + room->taken, 1);
+}
+
+static void tokens_on_their_way_are_told_again_after_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *room = cluster_room(f, "ben", "");
+    int64_t id = room->row.id;
+    asks_cluster(f, "t1", "ann", "ben", "cid");
+    int64_t ann = route(f, true, 0)->ticket;
+    int64_t cid = route(f, true, 1)->ticket;
+    routed(f, ann, 0);
+    seal(f);
+    crash(f, 1000);
+    host_says(f, &rooms_hosts[0]);
+    rooms_pass(f, TICK_MS);
+    assert_true(route(f, true, 0) && route(f, true, 1)); /* which were placed nobody kept */
+    routed(f, ann, 0);
+    is_in_state(f, "t1", ALLOCATION_OPEN);
+    routed(f, cid, 0);
+    is_in_state(f, "t1", ALLOCATION_DONE);
+    assert_true(cluster_seat(f, "cid")->room->row.id == id);
+}
+
+static void what_a_proxy_said_while_nothing_could_be_stored_is_asked_again(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    (void)cluster_room(f, "ben", "");
+    asks_cluster(f, "t1", "ann", "ben", "");
+    int64_t seat = route(f, true, 0)->ticket;
+    struct event down = {.kind = EVENT_STORE_DOWN};
+    step(f, &down);
+    routed(f, seat, 0);
+    is_in_state(f, "t1", ALLOCATION_OPEN);
+    store_up(f);
+    add_tick(f);
+    assert_true(route(f, true, 0)->ticket == seat);
+    routed(f, seat, 0);
+    is_in_state(f, "t1", ALLOCATION_DONE);
+}
+
+static void a_cluster_without_a_free_server_lets_him_wait_and_asks_again(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct event e = wants_in_cluster(f, "t1", "ann");
+    step(f, &e);
+    fails_to_start(f, spawned(f), false);
+    queued_at(f, e.conn, 1);
+    rooms_pass(f, 1500);
+    struct room *second = spawned(f);
+    e.conn = new_conn(f);
+    step(f, &e); /* he asks again meanwhile */
+    assert_int_equal(count_effects(f, EFFECT_SOUGHT, e.conn), 0);
+    fails_to_start(f, second, false);
+    queued_at(f, e.conn, 1);
+    rooms_pass(f, 1500);
+    init_room(f, spawned(f));
+    is_in_state(f, "t1", ALLOCATION_DONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SEEKERS_TEST(an_opaque_token_belongs_to_a_seat_and_survives_a_restart),
+        SEEKERS_TEST(a_token_of_the_players_id_is_its_first_16_bytes),
+        SEEKERS_TEST(the_second_player_with_a_token_is_refused),
+        SEEKERS_TEST(two_of_one_party_with_one_token_are_refused),
+        SEEKERS_TEST(who_asks_for_a_room_is_refused_with_anothers_token),
+        SEEKERS_TEST(a_seat_is_a_route_and_no_longer_than_it_is_one),
+        SEEKERS_TEST(the_first_players_tokens_go_along_with_the_spawn),
+        SEEKERS_TEST(a_player_has_his_seat_when_his_token_is_in_place),
+        SEEKERS_TEST(the_old_token_goes_when_the_new_one_is_in_place),
+        SEEKERS_TEST(a_token_that_cannot_be_placed_leaves_him_where_he_is),
+        SEEKERS_TEST(a_party_of_which_one_token_fails_does_not_move_at_all),
+        SEEKERS_TEST(a_party_arrives_when_the_last_token_is_in_place),
+        SEEKERS_TEST(a_server_that_ends_meanwhile_sends_him_on_looking),
+        SEEKERS_TEST(a_server_that_ends_meanwhile_without_fallback_is_a_failure),
+        SEEKERS_TEST(a_token_that_nobody_answers_for_is_given_up_in_time),
+        SEEKERS_TEST(tokens_on_their_way_are_told_again_after_a_restart),
+        SEEKERS_TEST(what_a_proxy_said_while_nothing_could_be_stored_is_asked_again),
+        SEEKERS_TEST(a_cluster_without_a_free_server_lets_him_wait_and_asks_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
