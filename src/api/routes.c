@@ -25,6 +25,7 @@ struct routes {
     struct doors *doors;
     conn_id id;
     char *path;
+    bool filters;
     enum routes_state state;
     bool begun;       /* something was written, or tried */
     bool complained;  /* … and failed since the last time it did not */
@@ -95,11 +96,11 @@ void routes_before_flush(struct routes *r)
 
 /* ── writing ───────────────────────────────────────────────────────────────────────────────── */
 
-static int put_lines(const char *path, const struct route_line *lines, size_t n)
+static int put_lines(const struct routes *r, const struct route_line *lines, size_t n)
 {
     struct buf text = {0};
-    routes_render(&text, lines, n);
-    int err = routes_put(path, &text);
+    routes_render(&text, r->filters, lines, n);
+    int err = routes_put(r->path, &text);
     buf_done(&text);
     return err;
 }
@@ -111,9 +112,9 @@ static void write_file(uv_work_t *work)
     struct route_line *stay = xcalloc(r->next.n + 1, sizeof(*stay));
     routes_sort(r->next.lines, r->next.n);
     size_t n = routes_stay(r->in_file.lines, r->in_file.n, r->next.lines, r->next.n, stay);
-    r->err = n < r->next.n ? put_lines(r->path, stay, n) : 0;
+    r->err = n < r->next.n ? put_lines(r, stay, n) : 0;
     if (r->err == 0)
-        r->err = put_lines(r->path, r->next.lines, r->next.n);
+        r->err = put_lines(r, r->next.lines, r->next.n);
     free(stay);
 }
 
@@ -186,12 +187,13 @@ void routes_release(struct routes *r, const struct effect *effects, size_t n)
 
 /* ── life ──────────────────────────────────────────────────────────────────────────────────── */
 
-struct routes *routes_new(struct doors *doors, const char *path)
+struct routes *routes_new(struct doors *doors, const char *path, bool filters)
 {
     struct routes *r = xcalloc(1, sizeof(*r));
     r->doors = doors;
     r->id = ++doors->last_id;
     r->path = xstrdup(path);
+    r->filters = filters;
     return r;
 }
 

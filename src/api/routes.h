@@ -10,8 +10,9 @@
 
 struct routes;
 
-/* Writes once in any case. path: of the file; copied. What it works with must outlive it. */
-struct routes *routes_new(struct doors *doors, const char *path);
+/* Writes once in any case. path: of the file; copied. filters: those that route by token stand in
+ * it, too. What it works with must outlive it. */
+struct routes *routes_new(struct doors *doors, const char *path, bool filters);
 
 /* What is being written is still finished, by the loop's last turns. NULL is fine. */
 void routes_free(struct routes *r);

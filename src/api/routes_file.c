@@ -51,9 +51,14 @@ static void put_text(struct buf *out, const char *text)
     json_text(&(struct json_writer){.out = out}, str_of(text));
 }
 
-void routes_render(struct buf *out, const struct route_line *lines, size_t n)
+void routes_render(struct buf *out, bool filters, const struct route_line *lines, size_t n)
 {
     put(out, "version: v1alpha1\n");
+    if (filters)
+        put(out, "filters:\n"
+                 "- name: quilkin.filters.capture.v1alpha1.Capture\n"
+                 "  config: {suffix: {size: 16, remove: true}}\n"
+                 "- name: quilkin.filters.token_router.v1alpha1.TokenRouter\n");
     if (n == 0) {
         put(out, "clusters: [{endpoints: []}]\n");
         return;

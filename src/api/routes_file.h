@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +33,9 @@ void route_line_set(struct route_line *line, const char *token, const char *addr
 /* Sorts by endpoint, then token: the same routes give the same bytes. */
 void routes_sort(struct route_line *lines, size_t n);
 
-/* Appends the file's text of sorted lines. */
-void routes_render(struct buf *out, const struct route_line *lines, size_t n);
+/* Appends the file's text of sorted lines; filters: with those that take a token off the end of a
+ * packet and route by it. */
+void routes_render(struct buf *out, bool filters, const struct route_line *lines, size_t n);
 
 /* Of sorted `next` those whose token is on no other endpoint in `before`, in the same order;
  * returns how many. To be written between the two, when it is not all: a proxy that reads while we

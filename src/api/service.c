@@ -431,7 +431,7 @@ int service_start(const struct service_config *config, struct store *store, stru
     if (err == 0)
         err = open_agones(s, config, why);
     if (err == 0 && config->quilkin_file && config->quilkin_file[0])
-        s->routes = routes_new(&s->doors, config->quilkin_file);
+        s->routes = routes_new(&s->doors, config->quilkin_file, config->quilkin_filters);
     if (err != 0) {
         service_free(s);
         return err;

@@ -52,6 +52,7 @@ struct service_config {
     const struct agones_config *agones;
 
     const char *quilkin_file; /* kept for a proxy, see routes.h; "" = none */
+    bool quilkin_filters;
 
     /* Says which configuration this is, for people. Belongs to the caller, lives as long as the
      * service and may be rewritten by reload. */

@@ -116,6 +116,7 @@ struct config {
     struct config_nats nats;
     struct config_pubsub pubsub;
     char quilkin_file[CONFIG_PATH_MAX]; /* "" = none */
+    bool quilkin_filters;               /* … with the filters that route by token */
 
     struct config_tls tls_http;
     struct config_tls tls_server;

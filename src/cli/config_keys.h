@@ -56,7 +56,10 @@
 #define CONFIG_ROUTES(X)                                                                           \
     X(doc_routes, routes, quilkin_file, quilkin_file, FILE_PATH, STAYS,                            \
       "file of Quilkin's file provider, rewritten whenever a routing token comes or goes; \"\" = " \
-      "none")
+      "none")                                                                                      \
+    X(doc_routes, routes, quilkin_filters, quilkin_filters, FILTERS, STAYS,                        \
+      "suffix = the file also has the filters that take the token off a packet's end and route "   \
+      "by it; none = the proxy has them from elsewhere")
 
 #define CONFIG_NATS(X)                                                                             \
     X(doc_nats, nats, credentials_file, nats.credentials_file, FILE_PATH, STAYS,                   \

@@ -12,6 +12,7 @@
 
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_words[] = {"logfmt", "json", NULL};
+static const char *const filters_words[] = {"none", "suffix", NULL};
 static const char *const metrics_words[] = {"token", "open", NULL};
 
 /* Kinds: what each row of config_keys.h says by one word. */
@@ -22,6 +23,7 @@ static const char *const metrics_words[] = {"token", "open", NULL};
 #define LEVEL .kind = SETTING_WORD, .unit = "", .words = level_words
 #define FORMAT .kind = SETTING_WORD, .unit = "", .words = format_words
 #define METRICS .kind = SETTING_WORD, .unit = "", .words = metrics_words
+#define FILTERS .kind = SETTING_WORD, .unit = "", .words = filters_words
 #define IP .kind = SETTING_IP, .unit = ""
 #define FILE_PATH .kind = SETTING_FILE, .unit = ""
 #define NAME .kind = SETTING_NAME, .unit = ""

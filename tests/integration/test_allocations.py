@@ -496,7 +496,11 @@ def test_tokens_of_player_ids(make_world, tmp_path):
     """The seed's example, byte for byte; a token that moves is never on two endpoints."""
     path = tmp_path / "quilkin.yaml"
     world = make(make_world, max_players=2, token="player-id",
-                 options={"routes": {"quilkin_file": str(path)}})
+                 options={"routes": {"quilkin_file": str(path), "quilkin_filters": "suffix"}})
+    world.wait(path.exists, "the file")
+    capture, router = yaml.safe_load(path.read_text())["filters"]
+    assert capture["config"] == {"suffix": {"size": 16, "remove": True}}
+    assert router == {"name": "quilkin.filters.token_router.v1alpha1.TokenRouter"}
     with FakeHost(world.muster):
         seeker = Allocator(world)
         assert seeker.placed("lRTSKLe4sKQYbqo0")["token"] == "bFJUU0tMZTRzS1FZYnFvMA=="

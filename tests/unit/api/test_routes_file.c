@@ -40,7 +40,7 @@ static const char *rendered(struct route_line *lines, size_t n)
     static char text[4096];
     struct buf out = {0};
     routes_sort(lines, n);
-    routes_render(&out, lines, n);
+    routes_render(&out, false, lines, n);
     assert_true(out.len < sizeof(text));
     memcpy(text, out.data, out.len);
     text[out.len] = '\0';
@@ -52,6 +52,22 @@ static void test_no_routes(void **state)
 {
     (void)state;
     assert_string_equal(rendered(NULL, 0), "version: v1alpha1\nclusters: [{endpoints: []}]\n");
+}
+
+static void test_filters_when_wanted(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    routes_render(&out, true, NULL, 0);
+    buf_append(&out, "", 1);
+    assert_string_equal((const char *)out.data,
+                        "version: v1alpha1\n"
+                        "filters:\n"
+                        "- name: quilkin.filters.capture.v1alpha1.Capture\n"
+                        "  config: {suffix: {size: 16, remove: true}}\n"
+                        "- name: quilkin.filters.token_router.v1alpha1.TokenRouter\n"
+                        "clusters: [{endpoints: []}]\n");
+    buf_done(&out);
 }
 
 static void test_tokens_of_one_endpoint_stand_together(void **state)
@@ -155,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_routes),
+        cmocka_unit_test(test_filters_when_wanted),
         cmocka_unit_test(test_tokens_of_one_endpoint_stand_together),
         cmocka_unit_test(test_what_moves_does_not_stay),
         cmocka_unit_test_setup_teardown(
