@@ -148,6 +148,7 @@ bench_measure bench_store;
 bench_measure bench_http;
 bench_measure bench_join;
 bench_measure bench_nats;
+bench_measure bench_agones;
 bench_measure bench_spawn;
 bench_measure bench_restart;
 bench_measure bench_footprint;

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 64 * 1024, WARM_UP_MS = 200 };
+enum { ANSWER_MAX = 64 * 1024, WARM_UP_MS = 200, LAST_MS = 10 * 1000 };
 
 struct client {
     int fd;
@@ -30,7 +30,9 @@ struct crowd {
     struct buf request;
     struct durations latency;
     int64_t answered;
+    int under_way;
     bool measuring;
+    bool ending;   /* nobody asks again */
     char why[128]; /* "" = all is well */
 };
 
@@ -110,6 +112,7 @@ static void ask(struct crowd *crowd, struct client *c)
     crowd->next(crowd->user, &crowd->request);
     c->len = 0;
     c->asked_ns = monotonic_ns();
+    crowd->under_way++;
     if (!bench_send(c->fd, (struct str){(const char *)crowd->request.data, crowd->request.len}))
         snprintf(crowd->why, sizeof(crowd->why), "a request could not be sent");
 }
@@ -134,13 +137,15 @@ static void read_answer(struct crowd *crowd, struct client *c)
         durations_add(&crowd->latency, monotonic_ns() - c->asked_ns);
         crowd->answered++;
     }
-    ask(crowd, c);
+    crowd->under_way--;
+    if (!crowd->ending)
+        ask(crowd, c);
 }
 
 static void turn_until(struct crowd *crowd, int64_t until_ns)
 {
     struct epoll_event events[BENCH_CLIENTS_MAX];
-    while (monotonic_ns() < until_ns && !crowd->why[0]) {
+    while (monotonic_ns() < until_ns && !crowd->why[0] && crowd->under_way > 0) {
         int n = epoll_wait(crowd->epoll, events, BENCH_CLIENTS_MAX, 10);
         for (int i = 0; i < n; i++)
             read_answer(crowd, events[i].data.ptr);
@@ -188,6 +193,9 @@ bool bench_clients_run(struct bench *b, const struct served *s, int clients,
     turn_until(crowd, start_ns + bench_options.seconds * 1000000000);
     double seconds = (double)(monotonic_ns() - start_ns) / 1e9;
     cpu_us = process_cpu_us(s->pid) - cpu_us;
+    crowd->measuring = false;
+    crowd->ending = true;
+    turn_until(crowd, monotonic_ns() + (int64_t)LAST_MS * 1000000);
     if (ok && (crowd->why[0] || crowd->answered == 0))
         ok = bench_fail(b, "%s", crowd->why[0] ? crowd->why : "nothing was answered");
     if (ok) {

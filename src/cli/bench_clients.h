@@ -33,7 +33,7 @@ bench_next_request bench_next_constant;
 struct served;
 
 /* Asks Muster with so many clients for as long as one run takes, and adds what it found. Anything
- * but an answer of status 200 is a failure. */
+ * but an answer of status 200 is a failure. It returns when whatever was asked is answered. */
 bool bench_clients_run(struct bench *b, const struct served *s, int clients,
                        bench_next_request *next, void *user, struct bench_found *ret);
 

@@ -672,6 +672,18 @@ const struct command commands[] = {
      .about = "Starts nats-server with JetStream. Each request moves a player to a friend's room;\n"
               "beside it a relay in Muster's place only publishes as much and acknowledges.\n",
      .options = bench_nats_options},
+    {.name = "bench agones",
+     .group = GROUP_TOOLS,
+     .run = bench_agones_run,
+     .summary = "measure allocations in Agones fleets beside plain patches of GameServers",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "There is no cluster: a stand-in for the API server, in memory and far faster than a\n"
+         "real one, lists, watches, allocates and patches. Measured are Muster's own work and the\n"
+         "number of its writes: for players who come, and for players who move to a friend. First\n"
+         "with the stand-in held to a rate of writes, as a real one is by its disk, then without.\n"
+         "Beside it plain clients patch GameServers, over as many connections as Muster has.\n",
+     .options = bench_agones_options},
     {.name = "bench spawn",
      .group = GROUP_TOOLS,
      .run = bench_spawn_run,
