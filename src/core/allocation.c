@@ -351,7 +351,7 @@ static void answer_all(struct core *core, struct allocation *a)
     if (a->row.bus == BUS_HTTP)
         return;
     set_owed(core, a, true);
-    allocation_tell(core, a, a->row.bus, false);
+    allocation_tell(core, a, (enum seek_bus)a->row.bus, false);
 }
 
 void allocation_done(struct core *core, struct allocation *a, const struct room *room)
@@ -676,7 +676,7 @@ static void say_again(struct core *core)
 {
     LIST_EACH(&core->allocations_owed, owed, struct allocation, in_owed)
     {
-        allocation_tell(core, owed, owed->row.bus, false);
+        allocation_tell(core, owed, (enum seek_bus)owed->row.bus, false);
     }
     size_t at = 0;
     for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));) {
