@@ -218,10 +218,8 @@ static void tell_all(struct agones *a)
 
 static void list_playing(const struct cluster_fleet *f, struct buf *ret)
 {
-    LIST_EACH(&f->servers, g, struct gameserver, in_fleet)
+    LIST_EACH(&f->playing_ones, g, struct gameserver, in_playing)
     {
-        if (!g->playing)
-            continue;
         struct host_server s = {.server = g->server,
                                 .session = g->session,
                                 .state = g->shutdown ? HOST_SERVER_ENDING : HOST_SERVER_RUNNING,
@@ -276,6 +274,7 @@ void agones_before_flush(struct agones *a)
         cluster_fleet_run(&a->fleets[i]);
     allocating_run(a);
     route_run(a);
+    mend_run(a);
     LIST_EACH(&a->busy, g, struct gameserver, in_busy)
     {
         gameserver_run(g);

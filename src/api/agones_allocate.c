@@ -62,6 +62,7 @@ static void fail(struct allocating *spawn, bool timed_out, const char *why)
     struct news *n = news_add(spawn->agones, NEWS_FAILED, spawn->fleet, spawn->server);
     n->timed_out = timed_out;
     snprintf(n->text, sizeof(n->text), "%s", why);
+    spawn->settled = true;
     route_cleared(spawn, true);
     allocating_free(spawn);
 }
@@ -306,12 +307,15 @@ static void give_up(struct allocating *spawn)
 {
     struct news *n = news_add(spawn->agones, NEWS_EXITED, spawn->fleet, spawn->server);
     snprintf(n->text, sizeof(n->text), "It was given up before it was allocated");
+    spawn->settled = true;
     route_cleared(spawn, true);
     allocating_free(spawn);
 }
 
 static void ask(struct allocating *spawn)
 {
+    if (!spawn->cleared && !route_may_clear(spawn))
+        return;
     if (!spawn->cleared)
         route_clear(spawn);
     if (spawn->waits == 0 && spawn->agones->n_posts < AGONES_POSTS_AT_ONCE)

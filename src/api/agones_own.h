@@ -6,6 +6,7 @@
  *   agones_server.c    the GameServers as they were last seen, and what plays on them
  *   agones_allocate.c  spawns: one POST each
  *   agones_route.c     tokens on their way to GameServers
+ *   agones_mend.c      what is not as core has it, found and mended
  *   agones_write.c     patches of a GameServer: tokens, and its end
  *   agones_object.c    the JSON of all that
  *
@@ -72,7 +73,8 @@ struct cluster_fleet {
     struct watch_lines lines;
     char why[AGONES_WHY_MAX]; /* of the last failure */
 
-    struct list servers; /* struct gameserver */
+    struct list servers;      /* struct gameserver */
+    struct list playing_ones; /* … those that play */
     size_t playing;
     bool changed; /* since the last heartbeat */
     int64_t beat_ms;
@@ -89,6 +91,7 @@ struct token_place {
 struct gameserver {
     struct cluster_fleet *fleet;
     struct link in_fleet;
+    struct link in_playing;
     struct chain_link by_name;
     char *name;
     char *version; /* NULL = unknown: it must be read before it is written */
@@ -104,6 +107,8 @@ struct gameserver {
     char address[AGONES_NAME_MAX];
     uint16_t ports[HOST_PORTS_MAX];
     int n_ports;
+
+    uint64_t odd; /* what was not as core has it, when it was last compared; 0 = nothing */
 
     /* What is to be written, and the one request about it that may be under way. */
     struct link in_busy;
@@ -195,6 +200,7 @@ struct agones {
     size_t n_posts;
     size_t n_writes;
     int64_t now_ms; /* monotonic, of this turn */
+    int64_t mended_ms;
     int64_t seq;
     uint32_t dice;
     struct agones_figures figures;
@@ -272,11 +278,18 @@ void allocating_over(struct allocating *spawn);
 void route(struct agones *a, const struct effect *e);
 void route_run(struct agones *a);
 
-/* Takes a spawn's tokens from wherever they are. */
+/* Takes a spawn's tokens from wherever they are; not while another spawn has one of them. */
+bool route_may_clear(struct allocating *spawn);
 void route_clear(struct allocating *spawn);
 
 /* The spawn is over: what was taken stays so, or is put back. */
 void route_cleared(struct allocating *spawn, bool undo);
+
+/* Nothing is under way with that token. */
+bool route_is_quiet(struct agones *a, struct str token);
+
+/* Core has it there, or has it not, and the GameServer is otherwise. */
+void route_mend(struct gameserver *g, struct str token, bool on);
 
 /* A change has come about, or came to nothing. It is freed. */
 void route_done(struct agones *a, struct route_change *c);
@@ -296,6 +309,11 @@ void gameserver_drop_late(struct gameserver *g, const char *why);
 
 /* … for what we are or sent, not for how things are: nothing can be added. */
 void gameserver_drop_additions(struct gameserver *g, int err, const char *why);
+
+/* ── agones_mend.c ─────────────────────────────────────────────────────────────────────────── */
+
+/* Compares some GameServers with core, and mends what is not so. */
+void mend_run(struct agones *a);
 
 /* ── agones_write.c ────────────────────────────────────────────────────────────────────────── */
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROUTE_MS = 10 * 1000 }; /* then an addition has failed */
 
@@ -35,14 +36,15 @@ static void tell_routed(struct agones *a, const struct route_change *c, int err,
     snprintf(n->text, sizeof(n->text), "%s", why);
 }
 
-/* It was taken from somewhere for this, which came to nothing. */
+static struct gameserver *holder(struct agones *a, struct str token, const struct gameserver *but);
+
+/* It was taken from somewhere for this, which came to nothing. Whoever has it by now keeps it. */
 static void put_back(struct agones *a, const struct route_change *c)
 {
     struct gameserver *from = gameserver_named(c->back_fleet, str_of(c->back));
-    if (!from || from->state == GAMESERVER_OVER)
+    if (!from || !from->playing || from->shutdown || holder(a, str_of(c->token), from))
         return;
-    struct route_change *back = change_new(a, str_of(c->token), true);
-    gameserver_change(from, back);
+    gameserver_change(from, change_new(a, str_of(c->token), true));
 }
 
 void route_failed(struct agones *a, struct route_change *c, int err, const char *why)
@@ -235,7 +237,7 @@ void route_cleared(struct allocating *spawn, bool undo)
     LIST_EACH(&spawn->taken, c, struct route_change, in_list)
     {
         list_remove(&c->in_list);
-        if (undo)
+        if (undo && c->back)
             put_back(spawn->agones, c);
         change_free(c);
     }
@@ -258,13 +260,67 @@ static void forget_addition(struct agones *a, struct gameserver *there, int64_t 
     }
 }
 
+static void forget_back_in(struct list *changes, const struct gameserver *g, struct str token)
+{
+    LIST_EACH(changes, c, struct route_change, in_list)
+    {
+        struct route_change *both[] = {c, c->then};
+        for (size_t i = 0; i < 2; i++) {
+            struct route_change *one = both[i];
+            if (!one || !one->back || one->back_fleet != g->fleet ||
+                strcmp(one->back, g->name) != 0 || !str_eq(str_of(one->token), token))
+                continue;
+            free(one->back);
+            one->back = NULL;
+        }
+    }
+}
+
+/* Core wants it there no more: it is not put back there either. */
+static void forget_back(struct agones *a, const struct gameserver *g, struct str token)
+{
+    LIST_EACH(&a->busy, there, struct gameserver, in_busy)
+    {
+        forget_back_in(&there->flying, g, token);
+        forget_back_in(&there->changes, g, token);
+    }
+    LIST_EACH(&a->allocating, spawn, struct allocating, in_list)
+    {
+        forget_back_in(&spawn->taken, g, token);
+    }
+}
+
 static void take_out(struct agones *a, struct gameserver *g, struct route_change *c)
 {
     LIST_EACH(&a->busy, there, struct gameserver, in_busy)
     {
         forget_addition(a, there, c->server, str_of(c->token));
     }
+    forget_back(a, g, str_of(c->token));
     gameserver_change(g, c);
+}
+
+/* Somebody is being given a server of his own with it: where that will be nobody knows yet. */
+static struct allocating *spawn_with(struct agones *a, struct str token,
+                                     const struct allocating *but)
+{
+    LIST_EACH(&a->allocating, spawn, struct allocating, in_list)
+    {
+        if (spawn != but && spawn->cleared && !spawn->settled &&
+            tokens_have(str_of(spawn->tokens), token))
+            return spawn;
+    }
+    return NULL;
+}
+
+bool route_may_clear(struct allocating *spawn)
+{
+    struct str rest = str_of(spawn->tokens), token;
+    while (tokens_next(&rest, &token)) {
+        if (spawn_with(spawn->agones, token, spawn))
+            return false;
+    }
+    return true;
 }
 
 static bool all_synced(const struct agones *a)
@@ -281,7 +337,10 @@ static void dispatch(struct agones *a, struct route_change *c)
 {
     struct gameserver *g = map_get(&a->by_server, (uint64_t)c->server);
     struct allocating *spawn = map_get(&a->spawns, (uint64_t)c->server);
-    if (g && c->on)
+    bool wait = c->on && a->now_ms < c->give_up_ms && spawn_with(a, str_of(c->token), spawn);
+    if (g && wait)
+        list_append(&a->held, &c->in_list);
+    else if (g && c->on)
         add(a, g, c);
     else if (g)
         take_out(a, g, c);
@@ -291,6 +350,28 @@ static void dispatch(struct agones *a, struct route_change *c)
         list_append(&a->held, &c->in_list);
     else
         route_failed(a, c, ERR_NOT_FOUND, "the GameServer is gone");
+}
+
+bool route_is_quiet(struct agones *a, struct str token)
+{
+    LIST_EACH(&a->busy, g, struct gameserver, in_busy)
+    {
+        if (last_about(g, token))
+            return false;
+    }
+    LIST_EACH(&a->held, c, struct route_change, in_list)
+    {
+        if (str_eq(str_of(c->token), token))
+            return false;
+    }
+    return !spawn_with(a, token, NULL);
+}
+
+void route_mend(struct gameserver *g, struct str token, bool on)
+{
+    struct route_change *c = change_new(g->fleet->agones, token, on);
+    c->server = g->server;
+    dispatch(g->fleet->agones, c);
 }
 
 void route(struct agones *a, const struct effect *e)

@@ -100,6 +100,8 @@ static void play(struct gameserver *g, int64_t server, int64_t session)
     g->server = server;
     g->session = session;
     g->fleet->playing++;
+    g->odd = 0;
+    list_append(&g->fleet->playing_ones, &g->in_playing);
     g->fleet->changed = true;
     map_put(&a->by_server, (uint64_t)server, g);
 }
@@ -118,6 +120,7 @@ static void unplay(struct gameserver *g)
     map_remove(&g->fleet->agones->by_server, (uint64_t)g->server);
     g->playing = false;
     g->fleet->playing--;
+    list_remove(&g->in_playing);
     g->fleet->changed = true;
 }
 
@@ -220,6 +223,8 @@ static void take(struct gameserver *g, const struct gameserver_object *o, bool o
         stop(g, o->said);
     if (plays && !g->playing)
         start(g, o->server, o->session);
+    if (g->state == GAMESERVER_OVER)
+        gameserver_drop_changes(g, ERR_NOT_FOUND, "the GameServer is gone");
     g->shutdown &= plays;
     g->wipe = ours && g->state == GAMESERVER_OTHER;
     if (g->wipe)

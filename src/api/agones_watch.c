@@ -32,6 +32,7 @@ void cluster_fleet_init(struct cluster_fleet *f, struct agones *a, size_t index,
     snprintf(f->url, sizeof(f->url), "agones:%s", config->fleet);
     snprintf(f->why, sizeof(f->why), "its GameServers are not listed yet");
     list_init(&f->servers);
+    list_init(&f->playing_ones);
 }
 
 /* Its calls have ended with the clients. */

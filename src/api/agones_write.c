@@ -255,8 +255,8 @@ void gameserver_run(struct gameserver *g)
     bool tokens = !list_empty(&g->changes) && !g->shutdown;
     if (g->call)
         return;
-    if (g->shutdown)
-        gameserver_drop_changes(g, ERR_ALREADY_OVER, "the GameServer is being shut down");
+    if (g->shutdown) /* what is to be taken from there is gone when it is over */
+        gameserver_drop_additions(g, ERR_ALREADY_OVER, "the GameServer is being shut down");
     if (!tokens && !g->shutdown && !g->wipe) {
         list_remove(&g->in_busy);
         g->tries = 0;

@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 PATIENCE_S = 30.0
 TOKENS = "quilkin.dev/tokens"
 FLEET = "agones.dev/fleet"
-OVER = ("Shutdown", "Unhealthy", "Error")
 
 
 class Refused(Exception):
@@ -187,15 +186,16 @@ class Kube:
         self.changed.notify_all()
 
     def check_tokens(self, o):
-        """A proxy sends to every endpoint with a token."""
+        """A proxy sends to every endpoint with a token; its endpoints are those that are allocated."""
         text = o["metadata"].get("annotations", {}).get(TOKENS)
-        if text is None or o["status"]["state"] in OVER:
+        if text is None or o["status"]["state"] != "Allocated":
             return
         tokens = text.split(",")
         if "" in tokens or " " in text or len(set(tokens)) != len(tokens):
             self.faults.append(f"not a list of tokens: {text!r}")
         for other in self.objects.values():
-            if other["metadata"]["name"] == o["metadata"]["name"] or other["status"]["state"] in OVER:
+            if other["metadata"]["name"] == o["metadata"]["name"] or \
+                    other["status"]["state"] != "Allocated":
                 continue
             held = other["metadata"].get("annotations", {}).get(TOKENS, "").split(",")
             both = set(tokens) & set(held) - {""}
