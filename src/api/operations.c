@@ -715,7 +715,8 @@ const struct operation operations[] = {
         .path = "/v1/queues",
         .scope = ACCESS_READ,
         .summary = "Lines in which allocations wait for seats.",
-        .about = "Who stands in them: GET /v1/allocations?state=queued.",
+        .about = "At most 1000, those of fleets first. Who stands in them: GET "
+                 "/v1/allocations?state=queued.",
         .fields = {FLEET},
         .answer = &queue_shape,
         .is_list = true,

@@ -418,8 +418,8 @@ int64_t view_queued_player(const struct core *core, int64_t fleet_id, struct str
  * strings are valid until the next core_step or view_result. */
 int view_result(struct core *core, int64_t allocation, struct envelope_result *ret);
 
-/* The i-th queue that is not empty, in the order of fleets and rooms; false when there is none. */
-bool view_queue(const struct core *core, size_t i, struct view_queue *ret);
+/* The queue of a room, or of the fleet when room is 0; false when nobody stands in it. */
+bool view_queue(const struct core *core, int64_t fleet_id, int64_t room, struct view_queue *ret);
 
 /* A party: the smallest seat above `after` of those who came as party `id`, or 0. */
 int64_t view_next_in_party(const struct core *core, int64_t party, int64_t after);

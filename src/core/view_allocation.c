@@ -96,23 +96,15 @@ static bool is_wanted(const struct queue *q)
     return q && q->n > 0;
 }
 
-bool view_queue(const struct core *core, size_t i, struct view_queue *ret)
+bool view_queue(const struct core *core, int64_t fleet_id, int64_t room_id, struct view_queue *ret)
 {
-    size_t at = 0;
-    for (const struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
-        if (is_wanted(fleet->queue) && i-- == 0) {
-            show_queue(core, fleet->queue, ret);
-            return true;
-        }
-    }
-    at = 0;
-    for (const struct room *room = NULL; (room = object_next(core, ROW_room, &at));) {
-        if (is_wanted(room->queue) && i-- == 0) {
-            show_queue(core, room->queue, ret);
-            return true;
-        }
-    }
-    return false;
+    const struct fleet *fleet = room_id == 0 ? fleet_find(core, (int32_t)fleet_id) : NULL;
+    const struct room *room = room_id != 0 ? room_find(core, room_id) : NULL;
+    const struct queue *q = room ? room->queue : fleet ? fleet->queue : NULL;
+    if (!is_wanted(q))
+        return false;
+    show_queue(core, q, ret);
+    return true;
 }
 
 int64_t view_next_in_party(const struct core *core, int64_t party, int64_t after)

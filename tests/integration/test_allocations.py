@@ -1,6 +1,7 @@
 """Places for players: friends, lines, parties, tokens and repeats, on an agent that starts nothing."""
 
 import base64
+import threading
 
 import pytest
 import yaml
@@ -515,6 +516,43 @@ def test_tokens_of_player_ids(make_world, tmp_path):
         assert moved["port"] != before
         world.wait(lambda: routes_in(path).get(moved["token"], "").endswith(f":{moved['port']}"),
                    "the token at its new place")
+
+
+def test_a_token_that_moves_is_never_on_two_endpoints(make_world, tmp_path):
+    """Somebody reads the file all the time, as a proxy might."""
+    path = tmp_path / "quilkin.yaml"
+    world = make(make_world, max_players=8, token="player-id",
+                 options={"routes": {"quilkin_file": str(path)}})
+    world.wait(path.exists, "the file")
+    seen, mistakes, over = set(), [], threading.Event()
+
+    def read_on():
+        while not over.is_set():
+            try:
+                seen.update(routes_in(path).items())
+            except (AssertionError, yaml.YAMLError, KeyError, TypeError) as mistake:
+                mistakes.append(mistake)
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    try:
+        with FakeHost(world.muster):
+            seeker = Allocator(world)
+            homes = [Player(world, p).create()["id"] for p in ("north", "south")]
+            movers = [f"mover-{i}" for i in range(4)]
+            for turn in range(12):
+                for player in movers:
+                    to = turn % 2
+                    result = seeker.placed(player, friends=[("north", "south")[to]])
+                    assert result["sessionId"] == homes[to]
+            tokens = {r["token"] for r in world.api.all("/v1/routes")}
+            world.wait(lambda: set(routes_in(path)) == tokens, "the last routes")
+    finally:
+        over.set()
+        reader.join()
+    assert not mistakes, mistakes[0]
+    moved = {t for t, _ in seen if len({e for u, e in seen if u == t}) == 2}
+    assert len(moved) == len(movers)  # it did see them move
 
 
 # --- following
