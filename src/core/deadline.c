@@ -3,8 +3,11 @@
 
 int64_t deadline_now(const struct core *core, enum deadline_clock clock)
 {
-    if (PLANTED(wall_clock_liveness) && clock == DEADLINE_AWAKE)
-        return core->now.wall_ms;
+    if (PLANTED(wall_clock_liveness) && clock == DEADLINE_AWAKE) {
+        /* A wheel does not turn back: what is set before its time would fire for ever. */
+        int64_t seen_ms = core->deadlines[clock].now_ms;
+        return core->now.wall_ms > seen_ms ? core->now.wall_ms : seen_ms;
+    }
     return clock == DEADLINE_CORE ? core->now.core_ms : core->now.core_ms - core->asleep_ms;
 }
 

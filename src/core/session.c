@@ -736,11 +736,12 @@ int session_load_row(struct core *core, const struct row_session *row)
     struct chat_server *chat = map_get(&core->chat_servers, (uint64_t)row->chat_server);
     if (!server || !chat || row->state <= 0 || row->state >= SESSION_STATES)
         return ERR_FORMAT;
-    struct session *session = link_in(core, row, server, chat);
+    struct row_session loaded = *row;
+    if (PLANTED(cancel_forgotten) && row->state == SESSION_CANCELLING)
+        loaded.state = SESSION_ENDED;
+    struct session *session = link_in(core, &loaded, server, chat);
     session->object.stored = true;
     session->events_tried = row->events_owed; /* nobody knows whether they left */
-    if (PLANTED(cancel_forgotten) && row->state == SESSION_CANCELLING)
-        session->row.state = SESSION_ENDED;
     return 0;
 }
 

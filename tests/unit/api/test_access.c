@@ -346,6 +346,23 @@ static void rubbish_is_refused(void **state)
     access_free(a);
 }
 
+/* libjwt would read past the end of a part of which there is nothing. */
+static void an_empty_part_never_reaches_libjwt(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    static const char *const tokens[] = {"eyJhbGciOiJIUzI1NiJ9..", "eyJhbGciOiJIUzI1NiJ9.e30.",
+                                         "eyJhbGciOiJIUzI1NiJ9..x"};
+    char why[ACCESS_WHY_MAX];
+    struct access_grant grant;
+    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+        assert_int_equal(access_check(a, str_of(tokens[i]), now_ms, &grant, why),
+                         ERR_BAD_ACCESS_TOKEN);
+        assert_string_equal(why, "it is no JWT signed with HS256, RS256 or ES256");
+    }
+    access_free(a);
+}
+
 static void a_huge_token_is_refused_unread(void **state)
 {
     (void)state;
@@ -597,6 +614,7 @@ int main(void)
         cmocka_unit_test(a_date_may_have_a_fraction),
         cmocka_unit_test(an_account_may_be_a_number),
         cmocka_unit_test(rubbish_is_refused),
+        cmocka_unit_test(an_empty_part_never_reaches_libjwt),
         cmocka_unit_test(a_huge_token_is_refused_unread),
         cmocka_unit_test(a_remembered_token_still_expires),
         cmocka_unit_test(a_key_that_was_taken_away_is_forgotten),
