@@ -158,16 +158,17 @@ static inline void model_apply(struct model *m, int64_t seq, const struct buf *c
     m->tip = (struct store_tip){seq, seq * 10, seq * 100};
 }
 
-/* Batches up to this number hold only the seven kinds of rows that format 1 had. */
-enum { MODEL_OLD_KINDS = 7 };
+/* Batches up to this number hold only the first so many kinds of rows, as an older version wrote
+ * them. */
 static int64_t model_old_until;
+static unsigned model_old_kinds;
 
 /* Batch number seq of the one history all tests use: a few objects change, some go, some return. */
 static inline void model_batch(struct buf *changes, int64_t seq)
 {
     buf_clear(changes);
     unsigned x = (unsigned)seq * 2246822519u + 1;
-    unsigned kinds = seq <= model_old_until ? MODEL_OLD_KINDS : ROW_KINDS;
+    unsigned kinds = seq <= model_old_until ? model_old_kinds : ROW_KINDS;
     for (int i = 0; i < 4; i++) {
         x = x * 1664525u + 1013904223u;
         enum row_kind kind = (enum row_kind)((x >> 8) % kinds);

@@ -1,12 +1,21 @@
-/* A data folder as Muster wrote it when its format was 1: seven kinds of rows. The statements are
- * those of that version, word for word; do not bring them up to date. */
+/* A data folder as Muster wrote it when its format was 1 (seven kinds of rows) or 2 (ten at first,
+ * seventeen when there were rooms). The statements are those of these versions, word for word; do
+ * not bring them up to date. */
 #pragma once
 
 #include "fixture.h"
 
 #include "store/schema.h"
 
-static const char *const old_marks = "PRAGMA application_id = 1299542900; PRAGMA user_version = 1;";
+/* What a version wrote. */
+struct old_version {
+    int format;
+    unsigned kinds;
+};
+
+static const struct old_version old_1 = {1, 7};
+static const struct old_version old_2 = {2, 10};
+static const struct old_version old_2_rooms = {2, 17};
 
 static const char *const old_journal =
     "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;"
@@ -40,14 +49,74 @@ static const char *const old_state =
     "INTEGER NOT NULL, \"account\" INTEGER NOT NULL, \"state\" INTEGER NOT NULL) STRICT;"
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;";
 
-static inline sqlite3 *old_open(const char *folder, const char *file, const char *schema)
+/* What came with format 2: operators first, then rooms. */
+static const char *const old_operators =
+    "CREATE TABLE \"enrolment\" (\"id\" INTEGER PRIMARY KEY, \"name\" TEXT NOT NULL, "
+    "\"role\" INTEGER NOT NULL, \"fleet\" TEXT NOT NULL, \"regions\" INTEGER NOT NULL, "
+    "\"generation\" INTEGER NOT NULL, \"created_wall_ms\" INTEGER NOT NULL, "
+    "\"expires_wall_ms\" INTEGER NOT NULL, \"revoked_wall_ms\" INTEGER NOT NULL, "
+    "\"previous_until_wall_ms\" INTEGER NOT NULL, \"hash\" BLOB NOT NULL, "
+    "\"previous_hash\" BLOB NOT NULL) STRICT;"
+    "CREATE TABLE \"audit\" (\"id\" INTEGER PRIMARY KEY, \"at_wall_ms\" INTEGER NOT NULL,"
+    " \"who\" TEXT NOT NULL, \"address\" TEXT NOT NULL, \"verb\" INTEGER NOT NULL, "
+    "\"target\" INTEGER NOT NULL, \"detail\" TEXT NOT NULL) STRICT;"
+    "CREATE TABLE \"request\" (\"id\" INTEGER PRIMARY KEY, \"verb\" INTEGER NOT NULL, "
+    "\"object\" INTEGER NOT NULL, \"generation\" INTEGER NOT NULL, \"asked_wall_ms\" "
+    "INTEGER NOT NULL, \"deadline_core_ms\" INTEGER NOT NULL, \"key\" BLOB NOT NULL, "
+    "\"arguments\" BLOB NOT NULL) STRICT;";
+
+static const char *const old_rooms =
+    "CREATE TABLE \"host\" (\"id\" INTEGER PRIMARY KEY, \"name\" TEXT NOT NULL, "
+    "\"account\" TEXT NOT NULL, \"address\" TEXT NOT NULL, \"url\" TEXT NOT NULL, "
+    "\"region\" INTEGER NOT NULL, \"slots\" INTEGER NOT NULL, \"disabled\" INTEGER NOT "
+    "NULL, \"registered_wall_ms\" INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE \"deployment\" (\"id\" INTEGER PRIMARY KEY, \"fleet\" INTEGER NOT NULL,"
+    " \"version\" TEXT NOT NULL, \"digest\" BLOB NOT NULL, \"size\" INTEGER NOT NULL, "
+    "\"created_wall_ms\" INTEGER NOT NULL, \"who\" TEXT NOT NULL) STRICT;"
+    "CREATE TABLE \"version\" (\"id\" INTEGER PRIMARY KEY, \"fleet\" INTEGER NOT NULL, "
+    "\"name\" TEXT NOT NULL, \"disabled\" INTEGER NOT NULL, \"quarantined\" INTEGER NOT "
+    "NULL, \"deployment\" INTEGER NOT NULL, \"previous\" INTEGER NOT NULL, \"wanted\" "
+    "INTEGER NOT NULL, \"reason\" TEXT NOT NULL) STRICT;"
+    "CREATE TABLE \"ban\" (\"id\" INTEGER PRIMARY KEY, \"account\" TEXT NOT NULL, "
+    "\"address\" TEXT NOT NULL, \"reason\" TEXT NOT NULL, \"expires_wall_ms\" INTEGER NOT"
+    " NULL, \"issued_wall_ms\" INTEGER NOT NULL, \"who\" TEXT NOT NULL) STRICT;"
+    "CREATE TABLE \"room_ticket\" (\"id\" INTEGER PRIMARY KEY, \"verb\" INTEGER NOT NULL,"
+    " \"fleet\" INTEGER NOT NULL, \"version\" INTEGER NOT NULL, \"account\" TEXT NOT "
+    "NULL, \"players\" INTEGER NOT NULL, \"region\" INTEGER NOT NULL, \"state\" INTEGER "
+    "NOT NULL, \"error\" INTEGER NOT NULL, \"room\" INTEGER NOT NULL, \"opened_core_ms\" "
+    "INTEGER NOT NULL, \"deadline_core_ms\" INTEGER NOT NULL, \"answered_wall_ms\" "
+    "INTEGER NOT NULL, \"key\" BLOB NOT NULL, \"arguments\" BLOB NOT NULL, \"tries\" BLOB"
+    " NOT NULL, \"why\" BLOB NOT NULL) STRICT;"
+    "CREATE TABLE \"room\" (\"id\" INTEGER PRIMARY KEY, \"ticket\" INTEGER NOT NULL, "
+    "\"server\" INTEGER NOT NULL, \"fleet\" INTEGER NOT NULL, \"version\" INTEGER NOT "
+    "NULL, \"deployment\" INTEGER NOT NULL, \"host\" INTEGER NOT NULL, \"region\" INTEGER"
+    " NOT NULL, \"state\" INTEGER NOT NULL, \"end_reason\" INTEGER NOT NULL, "
+    "\"max_players\" INTEGER NOT NULL, \"ports\" BLOB NOT NULL, \"pid\" INTEGER NOT NULL,"
+    " \"exit_code\" INTEGER NOT NULL, \"exit_signal\" INTEGER NOT NULL, \"peak_memory\" "
+    "INTEGER NOT NULL, \"run_ms\" INTEGER NOT NULL, \"created_core_ms\" INTEGER NOT NULL,"
+    " \"opened_core_ms\" INTEGER NOT NULL, \"empty_core_ms\" INTEGER NOT NULL, "
+    "\"deadline_core_ms\" INTEGER NOT NULL, \"settings\" BLOB NOT NULL, \"tail\" BLOB NOT"
+    " NULL) STRICT;"
+    "CREATE TABLE \"room_seat\" (\"id\" INTEGER PRIMARY KEY, \"room\" INTEGER NOT NULL, "
+    "\"ticket\" INTEGER NOT NULL, \"fleet\" INTEGER NOT NULL, \"account\" TEXT NOT NULL, "
+    "\"address\" TEXT NOT NULL, \"state\" INTEGER NOT NULL, \"multi\" INTEGER NOT NULL, "
+    "\"joined_seq\" INTEGER NOT NULL, \"reserved_core_ms\" INTEGER NOT NULL, "
+    "\"joined_core_ms\" INTEGER NOT NULL, \"deadline_core_ms\" INTEGER NOT NULL, "
+    "\"left_ms\" INTEGER NOT NULL, \"info\" BLOB NOT NULL, \"sealed\" BLOB NOT NULL) "
+    "STRICT;";
+
+static inline sqlite3 *old_open(const char *folder, const char *file, const char *schema,
+                                const struct old_version *version)
 {
     char path[1024];
     snprintf(path, sizeof(path), "%s/%s", folder, file);
     sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, schema, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, old_marks, NULL, NULL, NULL), SQLITE_OK);
+    char marks[96];
+    snprintf(marks, sizeof(marks), "PRAGMA application_id = 1299542900; PRAGMA user_version = %d;",
+             version->format);
+    assert_int_equal(sqlite3_exec(db, marks, NULL, NULL, NULL), SQLITE_OK);
     return db;
 }
 
@@ -84,18 +153,24 @@ static inline void old_row(sqlite3 *db, const struct buf *encoded)
 }
 
 /* Fills the folder with batches 1 .. last of the model, of which those up to `folded` are in the
- * tables. model_old_until must be at least `last`. */
-static inline void old_folder(const char *folder, int64_t folded, int64_t last)
+ * tables. The model knows from now on what that version wrote; old_done() ends that. */
+static inline void old_folder(const char *folder, const struct old_version *version, int64_t folded,
+                              int64_t last)
 {
-    assert_true(model_old_until >= last);
-    sqlite3 *db = old_open(folder, JOURNAL_FILE, old_journal);
+    model_old_until = last;
+    model_old_kinds = version->kinds;
+    sqlite3 *db = old_open(folder, JOURNAL_FILE, old_journal, version);
     for (int64_t seq = folded > 3 ? folded - 3 : 1; seq <= last; seq++)
         old_batch(db, seq);
     sqlite3_close(db);
 
     struct model model = {0};
     model_until(&model, folded);
-    db = old_open(folder, STATE_FILE, old_state);
+    db = old_open(folder, STATE_FILE, old_state, version);
+    if (version->kinds >= 10)
+        assert_int_equal(sqlite3_exec(db, old_operators, NULL, NULL, NULL), SQLITE_OK);
+    if (version->kinds >= 17)
+        assert_int_equal(sqlite3_exec(db, old_rooms, NULL, NULL, NULL), SQLITE_OK);
     for (int kind = 0; kind < ROW_KINDS; kind++)
         for (int id = 0; id < MODEL_IDS; id++)
             if (model.rows[kind][id].len > 0)
@@ -108,4 +183,9 @@ static inline void old_folder(const char *folder, int64_t folded, int64_t last)
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     model_done(&model);
+}
+
+static inline void old_done(void)
+{
+    model_old_until = 0;
 }

@@ -428,11 +428,10 @@ static void a_failing_call_during_an_upgrade_spoils_nothing(void **state)
     (void)state;
     char *folder = watched_folder(true);
     int before = failures_so_far();
-    model_old_until = 60;
-    old_folder(folder, 40, 60);
+    old_folder(folder, &old_2_rooms, 40, 60);
     open_among_failures(folder, 60);
     assert_true(failures_so_far() > before + 5);
-    model_old_until = 0;
+    old_done();
     forget_folder(folder);
 }
 

@@ -26,13 +26,11 @@ static void assert_upgraded(const char *folder)
     assert_int_equal(ask(folder, STATE_FILE, tables), ROW_KINDS + 1);
 }
 
-static void format_1_is_upgraded_and_used(void **state)
+static void is_upgraded_and_used(const struct old_version *version)
 {
-    (void)state;
     char *folder = fixture_folder();
-    model_old_until = 60;
-    old_folder(folder, 40, 60);
-    assert_int_equal(ask(folder, STATE_FILE, "PRAGMA user_version"), 1);
+    old_folder(folder, version, 40, 60);
+    assert_int_equal(ask(folder, STATE_FILE, "PRAGMA user_version"), version->format);
     struct store *store = fixture_open(folder, &fixture_lazy);
     model_check(store, 60);
     assert_upgraded(folder);
@@ -44,22 +42,43 @@ static void format_1_is_upgraded_and_used(void **state)
     fixture_wait_folded(store, 120);
     model_check(store, 120);
     store_close(store);
-    model_old_until = 0;
+    old_done();
     fixture_remove(folder);
 }
 
-static void an_empty_folder_of_format_1_is_upgraded(void **state)
+static void format_1_is_upgraded_and_used(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
-    old_folder(folder, 0, 0);
-    struct store *store = fixture_open(folder, &fixture_eager);
-    assert_upgraded(folder);
-    model_commit(store, 1, 50);
-    fixture_wait_folded(store, 50);
-    model_check(store, 50);
-    store_close(store);
-    fixture_remove(folder);
+    is_upgraded_and_used(&old_1);
+}
+
+static void format_2_without_rooms_is_upgraded_and_used(void **state)
+{
+    (void)state;
+    is_upgraded_and_used(&old_2);
+}
+
+static void format_2_with_rooms_is_upgraded_and_used(void **state)
+{
+    (void)state;
+    is_upgraded_and_used(&old_2_rooms);
+}
+
+static void an_empty_folder_of_an_old_format_is_upgraded(void **state)
+{
+    (void)state;
+    const struct old_version *const versions[] = {&old_1, &old_2, &old_2_rooms};
+    for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+        char *folder = fixture_folder();
+        old_folder(folder, versions[i], 0, 0);
+        struct store *store = fixture_open(folder, &fixture_eager);
+        assert_upgraded(folder);
+        model_commit(store, 1, 50);
+        fixture_wait_folded(store, 50);
+        model_check(store, 50);
+        store_close(store);
+        fixture_remove(folder);
+    }
 }
 
 /* Killed between the two files: one has the new format and the other not. */
@@ -69,16 +88,15 @@ static void a_half_upgraded_folder_is_finished(void **state)
     static const char *const first[] = {JOURNAL_FILE, STATE_FILE};
     for (int i = 0; i < 2; i++) {
         char *folder = fixture_folder();
-        model_old_until = 30;
-        old_folder(folder, 10, 30);
+        old_folder(folder, &old_2_rooms, 10, 30);
         store_close(fixture_open(folder, &fixture_lazy));
         assert_upgraded(folder);
-        ask(folder, first[i], "PRAGMA user_version = 1");
+        ask(folder, first[i], "PRAGMA user_version = 2");
         struct store *store = fixture_open(folder, &fixture_lazy);
         assert_upgraded(folder);
         model_check(store, 30);
         store_close(store);
-        model_old_until = 0;
+        old_done();
         fixture_remove(folder);
     }
 }
@@ -87,10 +105,9 @@ static void killed_while_upgrading_it_is_finished(void **state)
 {
     (void)state;
     unsigned x = 7;
-    model_old_until = 60;
     for (int round = 0; round < 40; round++) {
         char *folder = fixture_folder();
-        old_folder(folder, 40, 60);
+        old_folder(folder, round % 2 ? &old_1 : &old_2_rooms, 40, 60);
         int fds[2];
         assert_int_equal(pipe(fds), 0);
         pid_t pid = fork();
@@ -119,7 +136,7 @@ static void killed_while_upgrading_it_is_finished(void **state)
         store_close(store);
         fixture_remove(folder);
     }
-    model_old_until = 0;
+    old_done();
 }
 
 static void older_and_newer_formats_are_refused_untouched(void **state)
@@ -131,14 +148,14 @@ static void older_and_newer_formats_are_refused_untouched(void **state)
         char sql[64];
         struct store *store = NULL;
         const char *why = "";
-        old_folder(folder, 0, 0);
+        old_folder(folder, &old_1, 0, 0);
         snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", versions[i]);
         ask(folder, STATE_FILE, sql);
         assert_int_equal(sqlite_open_tuned(folder, &fixture_lazy, &store, &why), ERR_FORMAT);
         assert_non_null(strstr(why, "this Muster understands version"));
         assert_int_equal(ask(folder, STATE_FILE, "PRAGMA user_version"), versions[i]);
         assert_int_equal(ask(folder, STATE_FILE, "SELECT count(*) FROM sqlite_master"),
-                         MODEL_OLD_KINDS + 1);
+                         (int)old_1.kinds + 1);
         fixture_remove(folder);
     }
 }
@@ -147,7 +164,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(format_1_is_upgraded_and_used),
-        cmocka_unit_test(an_empty_folder_of_format_1_is_upgraded),
+        cmocka_unit_test(format_2_without_rooms_is_upgraded_and_used),
+        cmocka_unit_test(format_2_with_rooms_is_upgraded_and_used),
+        cmocka_unit_test(an_empty_folder_of_an_old_format_is_upgraded),
         cmocka_unit_test(a_half_upgraded_folder_is_finished),
         cmocka_unit_test(killed_while_upgrading_it_is_finished),
         cmocka_unit_test(older_and_newer_formats_are_refused_untouched),
