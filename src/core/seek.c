@@ -480,6 +480,16 @@ static void go_anywhere(struct core *core, struct allocation *a)
         no_capacity(core, a);
 }
 
+/* None of the cluster's servers was free. What came free elsewhere meanwhile is his, or somebody's
+ * who is before him in line. */
+static void wait_for_cluster(struct core *core, struct allocation *a)
+{
+    struct room *room = find_any(core, a);
+    allocation_queue(core, a, NULL);
+    if (room)
+        queue_room_changed(core, room);
+}
+
 void allocations_ticket_over(struct core *core, struct room_ticket *ticket)
 {
     bool done = ticket->row.state == ROOM_TICKET_DONE;
@@ -493,7 +503,7 @@ void allocations_ticket_over(struct core *core, struct room_ticket *ticket)
         if (done && room)
             allocation_done(core, a, room);
         else if (cluster && a->fleet->config->queue_when_full)
-            allocation_queue(core, a, NULL); /* none of its servers was free */
+            wait_for_cluster(core, a);
         else
             allocation_fail(core, a, ticket->row.error ? ticket->row.error : ERR_SPAWN_FAILED,
                             ticket->row.why);

@@ -32,11 +32,29 @@ static void who_comes_to_the_line_when_his_time_is_over_fails_at_once(void **sta
     sought_not(f, ann, ERR_QUEUE_TIMEOUT, "queue timeout after 10 s");
 }
 
+static void who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_server(void **state)
+{
+    struct fixture *f = *state;
+    (void)cluster_up(f, 0);
+    struct room *full = cluster_room(f, "p1", "p2,p3,p4");
+    conn_id ann = asks_cluster(f, "ann", "ann", "", "");
+    struct room *room = spawned(f);
+    kicks(f, cluster_seat(f, "p4")->row.id); /* nobody is in line for it */
+    fails_to_start(f, room, false);
+    queued_at(f, ann, 1);
+    const struct effect *on = route(f, true, 0);
+    assert_non_null(on);
+    assert_true(on->session == full->row.id);
+    routed(f, on->ticket, 0);
+    is_in_state(f, "ann", ALLOCATION_DONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SEEKERS_TEST(who_comes_to_the_line_in_time_waits_for_what_is_left),
         SEEKERS_TEST(who_comes_to_the_line_when_his_time_is_over_fails_at_once),
+        SEEKERS_TEST(who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
