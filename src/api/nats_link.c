@@ -268,7 +268,9 @@ static bool connect_once(struct nats_link *l)
 {
     char all[INBOX_MAX + 4];
     snprintf(all, sizeof(all), "%s.>", l->inbox);
+    pthread_mutex_lock(&l->lock);
     l->closed = l->complete = false;
+    pthread_mutex_unlock(&l->lock);
     natsStatus s = nats.natsConnection_Connect(&l->connection, l->options);
     if (s == NATS_OK)
         s = nats.natsConnection_Subscribe(&l->subscription, l->connection, all, on_message, l);

@@ -6,8 +6,10 @@ import time
 
 import pytest
 from fake_host import FakeHost, Server
+from muster_proc import Muster, NotReady
 from nats import DEAD, REQUEST, RESULT, STREAM, NatsServer
 from players import fleets
+from secure import Authority
 
 PATIENCE_S = 30.0
 
@@ -364,21 +366,57 @@ def test_ten_thousand_requests_have_ten_thousand_answers(start, client):
 # --- as whom
 
 
+def secured(folder, *options):
+    """A broker that lets nobody in who only looks, and so cannot be waited for by looking."""
+    with NatsServer(folder) as first:
+        port = first.port
+    broker = NatsServer(folder, *options)
+    broker.port = port
+    broker.await_port = lambda: None
+    return broker
+
+
+def await_away(world):
+    deadline = time.monotonic() + PATIENCE_S
+    while not world.muster.log_lines("NATS is away; we try on"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert world.api.ask("GET", "/readyz").status == 503
+
+
 def test_a_user_and_his_password(tmp_path, make_world):
-    with NatsServer(tmp_path / "secured") as broker:
-        pass  # a folder and a port
-    secured = NatsServer(tmp_path / "secured", "--user", "muster", "--pass", "s3cret")
-    secured.port = broker.port
-    secured.await_port = lambda: None  # it lets nobody in who only looks
-    with secured:
-        right = make_world(fleets=fleets(), nats={"urls": [secured.url], "user": "muster",
-                                                  "password": "s3cret"})
+    with secured(tmp_path / "nats", "--user", "muster", "--pass", "s3cret") as broker:
+        nats = {"urls": [broker.url], "user": "muster"}
+        right = make_world(fleets=fleets(), nats={**nats, "password": "s3cret"})
         await_ready(right)
-        wrong = make_world(fleets=fleets(), nats={"urls": [secured.url], "user": "muster",
-                                                  "password": "guess"})
-        deadline = time.monotonic() + PATIENCE_S
-        while not wrong.muster.log_lines("NATS is away; we try on"):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        assert wrong.api.ask("GET", "/readyz").status == 503
+        wrong = make_world(fleets=fleets(), nats={**nats, "password": "guess"})
+        await_away(wrong)
         assert "s3cret" not in right.muster.log() and "guess" not in wrong.muster.log()
+
+
+def test_a_token(tmp_path, make_world):
+    with secured(tmp_path / "nats", "--auth", "s3cret") as broker:
+        await_ready(make_world(fleets=fleets(), nats={"urls": [broker.url], "token": "s3cret"}))
+        await_away(make_world(fleets=fleets(), nats={"urls": [broker.url]}))
+
+
+def test_tls_and_whom_it_trusts(tmp_path, make_world):
+    trusted = Authority(tmp_path, "trusted")
+    other = Authority(tmp_path, "other")
+    certificate, key = trusted.issue("broker")
+    with secured(tmp_path / "nats", "-a", "0.0.0.0", "--tls", "--tlscert", certificate,
+                 "--tlskey", key) as broker:
+        url = f"tls://localhost:{broker.port}"
+        await_ready(make_world(fleets=fleets(), nats={"urls": [url], "ca_file": str(trusted.path)}))
+        await_away(make_world(fleets=fleets(), nats={"urls": [url], "ca_file": str(other.path)}))
+        await_away(make_world(fleets=fleets(), nats={"urls": [url]}))
+        elsewhere = f"tls://127.0.0.2:{broker.port}"  # which the certificate is not for
+        await_away(make_world(fleets=fleets(),
+                              nats={"urls": [elsewhere], "ca_file": str(trusted.path)}))
+
+
+def test_a_ca_file_without_certificates_is_refused_at_the_start(tmp_path):
+    (tmp_path / "ca.pem").write_text("nothing\n")
+    nats = {"urls": ["tls://127.0.0.1:1"], "ca_file": str(tmp_path / "ca.pem")}
+    with pytest.raises(NotReady, match="holds no certificates"):
+        Muster(tmp_path, {"nats": nats}).start()
