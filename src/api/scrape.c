@@ -828,6 +828,7 @@ static const struct how hows[METRICS] = {
     [METRIC_BROKER_CONNECTED] = PLAIN(scrape_broker_connected),
     [METRIC_BROKER_RECEIVED] = BROKER(received),
     [METRIC_BROKER_REDELIVERED] = BROKER(redelivered),
+    [METRIC_BROKER_PASSED_OVER] = PLAIN(scrape_broker_passed_over),
     [METRIC_BROKER_PUBLISHED] = BROKER(published),
     [METRIC_BROKER_UNSENT] = BROKER(unsent),
     [METRIC_BROKER_LAG] = BROKER(waiting),

@@ -50,6 +50,7 @@ void scrape_friend_joins(struct scrape *s, const char *name, const struct how *h
 void scrape_queue_waits(struct scrape *s, const char *name, const struct how *how);
 void scrape_queue_abandoned(struct scrape *s, const char *name, const struct how *how);
 void scrape_broker_connected(struct scrape *s, const char *name, const struct how *how);
+void scrape_broker_passed_over(struct scrape *s, const char *name, const struct how *how);
 void scrape_broker(struct scrape *s, const char *name, const struct how *how);
 void scrape_cluster_writes(struct scrape *s, const char *name, const struct how *how);
 void scrape_cluster_reads(struct scrape *s, const char *name, const struct how *how);

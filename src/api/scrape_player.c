@@ -145,6 +145,26 @@ void scrape_broker(struct scrape *s, const char *name, const struct how *how)
     }
 }
 
+static void write_passed_over(struct scrape *s, const char *name, const struct bus *b,
+                              const char *reason, int64_t value)
+{
+    struct labels labels = {0};
+    labels_add(&labels, "bus", b->ops->name);
+    labels_add(&labels, "reason", reason);
+    exposition_sample(s->out, name, &labels, value);
+}
+
+void scrape_broker_passed_over(struct scrape *s, const char *name, const struct how *how)
+{
+    const struct bus *b = NULL;
+    (void)how;
+    for (size_t i = 0; (b = bus_at(s, i)); i++) {
+        write_passed_over(s, name, b, "foreign", b->foreign);
+        write_passed_over(s, name, b, "wrong", b->wrong);
+        write_passed_over(s, name, b, "unreadable", b->unreadable);
+    }
+}
+
 void scrape_cluster_writes(struct scrape *s, const char *name, const struct how *how)
 {
     struct agones_figures f;

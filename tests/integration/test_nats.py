@@ -6,6 +6,7 @@ import time
 
 import pytest
 from fake_host import FakeHost, Server
+from gate import Gate
 from muster_proc import Muster, NotReady
 from nats import DEAD, REQUEST, RESULT, STREAM, NatsServer
 from players import fleets
@@ -133,6 +134,9 @@ def test_other_types_are_left_alone(world, agent, client):
     await_acknowledged(client)
     assert client.nothing_more(results) == []
     assert client.nothing_more(client.follow(DEAD)) == []
+    shown = world.api.ask("GET", "/metrics").body.decode()
+    assert 'muster_broker_passed_over_total{bus="nats",reason="foreign"} 2\n' in shown
+    assert 'muster_broker_received_total{bus="nats"} 3\n' in shown
 
 
 def test_requests_and_results_may_share_a_subject(start, client):
@@ -361,6 +365,56 @@ def test_ten_thousand_requests_have_ten_thousand_answers(start, client):
         assert len({m["token"] for m in said.values()}) == count
         await_acknowledged(client)
         assert world.api.get("/status")["players"] == count
+
+
+@pytest.fixture
+def gate(gate_library, tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    return Gate(gate_library, folder)
+
+
+@pytest.fixture
+def gated(gate, broker, make_world):
+    """A world on a disk that obeys."""
+    world = make_world(default_region="EU", fleets=fleets(confirm="none"), env=gate.env,
+                       data=gate.folder / "data", nats={"urls": [broker.url], "ack_wait_ms": 2000})
+    await_ready(world)
+    with FakeHost(world.muster):
+        yield world
+        gate.open()
+
+
+def test_nothing_is_published_before_it_is_durable(gate, gated, client):
+    results = client.follow(RESULT)
+    client.store(REQUEST, request("first", "ann"))
+    assert client.next(results).json["status"] == "Success"
+    gate.close()
+    client.store(REQUEST, request("second", "bob"))
+    gated.wait(lambda: gate.somebody_waits, "commit that waits for the disk")
+    assert client.nothing_more(results) == []
+    gated.muster.kill9()
+    gate.open()
+    gated.muster.restart()
+    assert client.next(results).json["ticketId"] == "second"
+    await_acknowledged(client)
+    assert len(seats_of(gated, "bob")) == 1
+
+
+def test_requests_wait_for_a_disk_that_is_broken(gate, gated, client):
+    results = client.follow(RESULT)
+    client.store(REQUEST, request("first", "ann"))
+    assert client.next(results).json["status"] == "Success"
+    gate.break_disk()
+    client.store(REQUEST, *[request(f"t{i}", f"p{i}") for i in range(3)])
+    await_ready(gated, 503)
+    client.store(REQUEST, *[request(f"t{i}", f"p{i}") for i in range(3, 6)])
+    assert client.nothing_more(results, 1.0) == []
+    gate.mend_disk()
+    said = {m.json["ticketId"]: m.json["status"] for m in client.take(results, 6)}
+    assert said == {f"t{i}": "Success" for i in range(6)}
+    await_acknowledged(client)
+    assert gated.api.get("/status")["players"] == 7
 
 
 # --- as whom
