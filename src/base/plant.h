@@ -24,6 +24,9 @@ enum plant {
     PLANT_banned_admitted,     /* a ban keeps nobody out of rooms */
     PLANT_kill_by_pid,         /* processes are signalled by their number, whose it may be now */
     PLANT_port_freed_early,    /* a port is given again while the process that had it is ending */
+    PLANT_old_seat_first,      /* a player's old seat is given up before he has the new one */
+    PLANT_queue_window,        /* a seat that comes free is offered to the line at the next tick */
+    PLANT_redelivery_takes_twice, /* a request that is delivered again takes another seat */
 };
 
 #ifndef MUSTER_PLANT

@@ -474,7 +474,8 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     }
     dispatch(core, event);
     if (!core->read_only) {
-        queues_serve(core);
+        if (!PLANTED(queue_window) || event->kind == EVENT_TICK)
+            queues_serve(core);
         allocations_forget_oldest(core);
         tickets_forget_oldest(core);
         room_tickets_forget_oldest(core);
