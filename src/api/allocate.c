@@ -203,11 +203,9 @@ void handle_get_allocation(struct call *c)
 {
     struct view_allocation v;
     int64_t wait_s = call_argument(c, "wait")->number;
-    if (wait_s == 0)
-        show_allocation(c);
-    else if (!find_named(c, &v))
+    if (!find_named(c, &v))
         return;
-    else if (v.open)
+    if (wait_s > 0 && v.open)
         call_wait(c, v.id, wait_s * 1000, show_allocation);
     else
         show_allocation(c);

@@ -120,8 +120,9 @@ static int write_all(int fd, const struct buf *text)
 
 static int make_file(const char *path, const struct buf *text)
 {
-    char *made = xcalloc(1, strlen(path) + sizeof(".new"));
-    (void)strcat(strcpy(made, path), ".new");
+    size_t size = strlen(path) + sizeof(".new");
+    char *made = xcalloc(1, size);
+    (void)snprintf(made, size, "%s.new", path);
     int fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, MODE);
     int err = fd < 0 ? errno : write_all(fd, text);
     if (fd >= 0)

@@ -101,7 +101,8 @@ struct config {
     uint16_t http_port;
     int64_t http_connections;
     int64_t http_connections_per_address;
-    bool metrics_open;                                /* /metrics needs no access token */
+    bool metrics_open;    /* /metrics needs no access token */
+    bool quilkin_filters; /* quilkin_file has the filters that route by token */
     struct address_range proxies[CONFIG_MAX_PROXIES]; /* whose X-Forwarded-For is believed */
     size_t n_proxies;
 
@@ -116,7 +117,6 @@ struct config {
     struct config_nats nats;
     struct config_pubsub pubsub;
     char quilkin_file[CONFIG_PATH_MAX]; /* "" = none */
-    bool quilkin_filters;               /* … with the filters that route by token */
 
     struct config_tls tls_http;
     struct config_tls tls_server;

@@ -688,7 +688,7 @@ static void kinds_are_words(void **state)
     int n = 0;
     for (char *w = strtok(words, ", "); w; w = strtok(NULL, ", "), n++)
         assert_true(feed_kinds_parse(w, &kinds, &word));
-    assert_int_equal(n, 17);
+    assert_int_equal(n, 18);
     assert_true(feed_kinds_parse(NULL, &kinds, &word));
     feed_kinds guarded = 0;
     assert_true(feed_kinds_parse("token,audit", &guarded, &word));
