@@ -57,11 +57,16 @@ void allocating_over(struct allocating *spawn)
         allocating_free(spawn);
 }
 
-static void fail(struct allocating *spawn, bool timed_out, const char *why)
+static void tell_failed(struct allocating *spawn, bool timed_out, const char *why)
 {
     struct news *n = news_add(spawn->agones, NEWS_FAILED, spawn->fleet, spawn->server);
     n->timed_out = timed_out;
     snprintf(n->text, sizeof(n->text), "%s", why);
+}
+
+static void fail(struct allocating *spawn, bool timed_out, const char *why)
+{
+    tell_failed(spawn, timed_out, why);
     spawn->settled = true;
     route_cleared(spawn, true);
     allocating_free(spawn);
@@ -312,6 +317,19 @@ static void give_up(struct allocating *spawn)
     allocating_free(spawn);
 }
 
+/* One that may have come about is not forgotten before a list has shown what it is: its tokens are
+ * there, and it must be ended. */
+static void too_late(struct allocating *spawn, bool unknown)
+{
+    static const char why[] = "the cluster did not allocate a server in time";
+    if (!unknown) {
+        fail(spawn, true, why);
+        return;
+    }
+    tell_failed(spawn, true, why);
+    spawn->doomed = true;
+}
+
 static void ask(struct allocating *spawn)
 {
     if (!spawn->cleared && !route_may_clear(spawn))
@@ -331,9 +349,8 @@ static void run(struct allocating *spawn)
         return;
     if (spawn->doomed && !unknown)
         give_up(spawn);
-    else if (a->now_ms >= spawn->give_up_ms)
-        /* When it comes about all the same, core does not want it, and it is ended. */
-        fail(spawn, true, "the cluster did not allocate a server in time");
+    else if (a->now_ms >= spawn->give_up_ms && !spawn->doomed)
+        too_late(spawn, unknown);
     else if (a->now_ms < spawn->due_ms || !f->synced)
         return;
     else if (unknown)

@@ -37,14 +37,23 @@ static void tell_routed(struct agones *a, const struct route_change *c, int err,
 }
 
 static struct gameserver *holder(struct agones *a, struct str token, const struct gameserver *but);
+static struct route_change *last_about(struct gameserver *g, struct str token);
+static void add(struct agones *a, struct gameserver *g, struct route_change *c);
 
 /* It was taken from somewhere for this, which came to nothing. Whoever has it by now keeps it. */
 static void put_back(struct agones *a, const struct route_change *c)
 {
+    struct str token = str_of(c->token);
     struct gameserver *from = gameserver_named(c->back_fleet, str_of(c->back));
-    if (!from || !from->playing || from->shutdown || holder(a, str_of(c->token), from))
+    if (!from || !from->playing || from->shutdown)
         return;
-    gameserver_change(from, change_new(a, str_of(c->token), true));
+    struct gameserver *other = holder(a, token, from);
+    const struct route_change *last = other ? last_about(other, token) : NULL;
+    if (other && (!last || last->on))
+        return;
+    struct route_change *back = change_new(a, token, true);
+    back->server = from->server;
+    add(a, from, back);
 }
 
 void route_failed(struct agones *a, struct route_change *c, int err, const char *why)
@@ -59,12 +68,13 @@ void route_failed(struct agones *a, struct route_change *c, int err, const char 
         route_failed(a, then, err, why);
 }
 
-/* What waited for it goes to its own GameServer, if that is still there. */
+/* What waited for it goes to its own GameServer, if that is still there. Others may have waited,
+ * too, and come first: then it waits for them. */
 static void go_on(struct agones *a, struct route_change *then)
 {
     struct gameserver *g = map_get(&a->by_server, (uint64_t)then->server);
     if (g)
-        gameserver_change(g, then);
+        add(a, g, then);
     else
         route_failed(a, then, ERR_NOT_FOUND, "the GameServer is gone");
 }
@@ -165,13 +175,13 @@ static struct route_change *last_about(struct gameserver *g, struct str token)
     return last;
 }
 
-/* Where that token is, or will be, but for one; NULL = nowhere. */
+/* Where that token is, or will be, but for one; NULL = nowhere. Where it is being taken from it may
+ * still be, whatever was last seen there. */
 static struct gameserver *holder(struct agones *a, struct str token, const struct gameserver *but)
 {
     LIST_EACH(&a->busy, g, struct gameserver, in_busy)
     {
-        struct route_change *last = g == but ? NULL : last_about(g, token);
-        if (last && last->on)
+        if (g != but && last_about(g, token))
             return g;
     }
     return gameserver_with_token(a, token, but);
@@ -205,7 +215,7 @@ static void add(struct agones *a, struct gameserver *g, struct route_change *c)
     }
     struct route_change *removal = removal_at(elsewhere, token);
     removal->then = c;
-    if (!removal->asked)
+    if (!removal->asked && !c->back)
         remember(c, elsewhere);
 }
 
@@ -337,8 +347,10 @@ static void dispatch(struct agones *a, struct route_change *c)
 {
     struct gameserver *g = map_get(&a->by_server, (uint64_t)c->server);
     struct allocating *spawn = map_get(&a->spawns, (uint64_t)c->server);
-    bool wait = c->on && a->now_ms < c->give_up_ms && spawn_with(a, str_of(c->token), spawn);
-    if (g && wait)
+    bool wait = c->on && spawn_with(a, str_of(c->token), spawn);
+    if (g && wait && a->now_ms >= c->give_up_ms)
+        route_failed(a, c, ERR_IO, "nobody knows where the token is");
+    else if (g && wait)
         list_append(&a->held, &c->in_list);
     else if (g && c->on)
         add(a, g, c);

@@ -58,7 +58,8 @@ def await_ready(world):
 
 def ask(world, ticket, player, **more):
     answer = world.api.ask("POST", "/v1/allocations",
-                           data={"ticketId": ticket, "fleet": "starx", "playerId": player, **more})
+                           data={"ticketId": ticket, "fleet": "starx", "playerId": player, **more},
+                           timeout_s=60)
     return answer.json
 
 
@@ -552,6 +553,25 @@ def test_seats_outlive_a_restart(kube, start):
     bob = allocate(world, "t-3", "bob", joinOnIds=["ann"])
     assert bob["sessionId"] == result["sessionId"]
     assert [w[0] for w in kube.writes] == ["allocate", "patch"]
+
+
+def test_a_token_that_should_have_gone_when_we_were_killed_goes(kube, start):
+    (name,) = kube.add("starx", 1)
+    world = start()
+    ann = allocate(world, "t-1", "ann")
+    allocate(world, "t-2", "bob", joinOnIds=["ann"])
+
+    def kill():
+        world.muster.process.kill()
+        world.muster.killed = True
+
+    kube.plan("patch", kill)
+    release(world, "bob")
+    world.muster.finish()
+    kube.annotate(name, {TOKENS: None})  # even that
+    world.muster.restart()
+    await_ready(world)
+    await_that("only ann's is there", lambda: kube.tokens(name) == [ann["token"]])
 
 
 def test_a_server_that_ended_while_we_were_away_is_over(kube, start):

@@ -40,6 +40,13 @@ def merge(target, patch):
     return target
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        pass  # a client that goes away
+
+
 class Kube:
     """With `token`, requests must show it. With `tls` (a certificate and a key), it speaks TLS."""
 
@@ -62,7 +69,7 @@ class Kube:
         self.replenish = False
         self.delete_when_over = True
         self.piece = None  # bytes per piece of a watch
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http = Server(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.http.kube = self
         scheme = "http"
