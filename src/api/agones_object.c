@@ -38,6 +38,81 @@ static int64_t id_at(const struct json *v, const char *key)
     return id;
 }
 
+/* ── what is not read ──────────────────────────────────────────────────────────────────────── */
+
+/* Each of these returns where it ends, at most text.len; `from` is its first byte. */
+static size_t skip_text(struct str text, size_t from)
+{
+    size_t i = from + 1;
+    while (i < text.len && text.at[i] != '"')
+        i += text.at[i] == '\\' ? 2 : 1;
+    return i < text.len ? i + 1 : text.len;
+}
+
+static size_t skip_blanks(struct str text, size_t from)
+{
+    while (from < text.len && strchr(" \t\r\n", text.at[from]) && text.at[from])
+        from++;
+    return from;
+}
+
+static size_t skip_nested(struct str text, size_t from)
+{
+    size_t depth = 0, i = from;
+    while (i < text.len) {
+        char c = text.at[i];
+        if (c == '"') {
+            i = skip_text(text, i);
+            continue;
+        }
+        i++;
+        depth += c == '{' || c == '[';
+        if ((c == '}' || c == ']') && --depth == 0)
+            break;
+    }
+    return i;
+}
+
+/* Past a key that is not read, its colon and what stands before its value, which is an object or an
+ * array; 0 = it is none of them. */
+static size_t unread(struct str text, size_t from, size_t end)
+{
+    struct str key = {text.at + from, end - from};
+    if (!str_eq(key, STR("\"managedFields\"")) && !str_eq(key, STR("\"spec\"")))
+        return 0;
+    size_t i = skip_blanks(text, end);
+    if (i == text.len || text.at[i] != ':')
+        return 0;
+    i = skip_blanks(text, i + 1);
+    return i < text.len && (text.at[i] == '{' || text.at[i] == '[') ? i : 0;
+}
+
+static void keep_read(struct str text, struct buf *out)
+{
+    size_t from = 0, i = 0;
+    const char *quote;
+    while (i < text.len && (quote = memchr(text.at + i, '"', text.len - i))) {
+        size_t begin = (size_t)(quote - text.at);
+        i = skip_text(text, begin);
+        size_t value = unread(text, begin, i);
+        if (value == 0)
+            continue;
+        buf_append(out, text.at + from, value - from);
+        buf_append(out, "0", 1);
+        from = i = skip_nested(text, value);
+    }
+    buf_append(out, text.at + from, text.len - from);
+}
+
+struct json *gameserver_parse(struct str text, char why[JSON_WHY_MAX])
+{
+    struct buf read = {0};
+    keep_read(text, &read);
+    struct json *root = json_parse((struct str){(const char *)read.data, read.len}, why);
+    buf_done(&read);
+    return root;
+}
+
 /* ── a GameServer ──────────────────────────────────────────────────────────────────────────── */
 
 static bool is_in(struct str word, const char *const *words)

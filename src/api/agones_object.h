@@ -23,6 +23,10 @@ enum {
     AGONES_WHY_MAX = 256,
 };
 
+/* json_parse of something that holds GameServers, but for what nobody here reads: 0 stands in place
+ * of each `spec` and `managedFields`, which are most of an object, and of no use to us. */
+struct json *gameserver_parse(struct str text, char why[JSON_WHY_MAX]);
+
 /* What of its life matters to us. */
 enum gameserver_state {
     GAMESERVER_OTHER,     /* it is made, or waits for somebody */

@@ -151,7 +151,7 @@ static void on_page(void *user, const struct http_reply *reply)
                true);
         return;
     }
-    struct json *root = json_parse(reply->body, why);
+    struct json *root = gameserver_parse(reply->body, why);
     if (root && gameserver_page_read(root, &page))
         take_page(f, &page);
     else
@@ -217,7 +217,7 @@ static bool on_line(void *user, struct str line)
     struct cluster_fleet *f = user;
     char why[JSON_WHY_MAX];
     struct watch_event e;
-    struct json *root = json_parse(line, why);
+    struct json *root = gameserver_parse(line, why);
     bool good = root && watch_event_read(root, f->config.port, &e);
     f->agones->figures.events++;
     f->agones->figures.bad_lines += !good;

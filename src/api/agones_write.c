@@ -87,7 +87,7 @@ static bool take_object(struct gameserver *g, struct str body)
 {
     char why[JSON_WHY_MAX];
     struct gameserver_object o;
-    struct json *root = json_parse(body, why);
+    struct json *root = gameserver_parse(body, why);
     bool good =
         root && gameserver_read(root, g->fleet->config.port, &o) && str_eq(o.name, str_of(g->name));
     if (good) {

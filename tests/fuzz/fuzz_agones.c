@@ -36,11 +36,14 @@ static void read_any(const struct json *v)
 static bool on_line(void *user, struct str line)
 {
     char why[JSON_WHY_MAX];
-    struct json *root = json_parse(line, why);
+    struct json *all = json_parse(line, why);
+    struct json *root = gameserver_parse(line, why);
     size_t *lines = user;
     ++*lines;
+    assert(root || !all);
     if (root)
         read_any(root);
+    json_free(all);
     json_free(root);
     return true;
 }

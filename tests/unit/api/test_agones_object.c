@@ -49,6 +49,44 @@ static void test_a_gameserver_with_our_marks(void **state)
     json_free(v);
 }
 
+static void test_what_nobody_reads_is_passed_over(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *read; /* NULL = it is no JSON */
+    } rows[] = {
+        {"{\"spec\":{\"a\":[1,{\"b\":\"}]\"}]},\"c\":1}", "{\"c\":1,\"spec\":0}"},
+        {"{\"managedFields\" :\n [{\"a\\\"]\":1}] , \"c\":2}", "{\"c\":2,\"managedFields\":0}"},
+        {"[{\"spec\":{}},{\"spec\":[]}]", "[{\"spec\":0},{\"spec\":0}]"},
+        {"{\"spec\":{\"not\":json}}", "{\"spec\":0}"},
+        {"{\"a\":\"spec\",\"b\":{\"c\":\"\\\"spec\\\":{\"}}",
+         "{\"a\":\"spec\",\"b\":{\"c\":\"\\\"spec\\\":{\"}}"},
+        {"{\"spec\":\"text\",\"managedFields\":null}",
+         "{\"managedFields\":null,\"spec\":\"text\"}"},
+        {"{\"spec\":{\"a\":1}", NULL},
+        {"{\"spec\":{\"a\":\"1}}", NULL},
+        {"{\"spec\":[", NULL},
+        {"{\"spec\":", NULL},
+        {"{\"spec", NULL},
+        {"{\"a\\", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char why[JSON_WHY_MAX];
+        struct buf out = {0};
+        struct json_writer w = {.out = &out};
+        struct json *v = gameserver_parse(str_of(rows[i].text), why);
+        assert_int_equal(v != NULL, rows[i].read != NULL);
+        if (v) {
+            json_any(&w, v);
+            ASSERT_STR(((struct str){(const char *)out.data, out.len}), rows[i].read);
+        }
+        json_free(v);
+        buf_done(&out);
+    }
+}
+
 static void test_states(void **state)
 {
     (void)state;
@@ -294,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_gameserver_with_our_marks),
+        cmocka_unit_test(test_what_nobody_reads_is_passed_over),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_the_port_of_players_comes_first_however_many_there_are),
         cmocka_unit_test(test_what_is_no_gameserver),
