@@ -325,13 +325,13 @@ static void move(struct core *core, struct allocation *a, enum allocation_state 
     core->allocations_in[state]++;
     a->row.state = (int8_t)state;
     object_touch(core, &a->object);
+    list_remove(&a->in_lost);
     if (state != ALLOCATION_OPEN)
         leave_ticket(core, a);
     if (state == ALLOCATION_OPEN || state == ALLOCATION_QUEUED)
         return;
     a->row.answered_wall_ms = core->now.wall_ms;
     set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
-    list_remove(&a->in_lost);
     remove_members(core, a);
     finished(core, a);
 }

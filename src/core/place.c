@@ -311,6 +311,8 @@ static int enter(struct core *core, struct placing *g)
     struct room *room = room_find(core, g->p->room);
     if (!room || room_is_over(room))
         return ERR_NO_ROOM;
+    if (room->fleet->config && room->fleet->config->provider != PROVIDER_AGENT)
+        return ERR_WRONG_PROVIDER; /* its proxy lets nobody in who did not seek a place */
     if (room->row.state == ROOM_STARTING)
         return ERR_ROOM_STARTING;
     if (host_is_away(room->host))

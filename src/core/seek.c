@@ -501,9 +501,11 @@ void allocations_ticket_over(struct core *core, struct room_ticket *ticket)
             container_of(list_first(&ticket->allocations), struct allocation, on_ticket);
         list_remove(&a->on_ticket);
         bool cluster = a->fleet->config && a->fleet->config->provider == PROVIDER_AGONES;
+        bool failed =
+            ticket->row.error == ERR_SPAWN_FAILED || ticket->row.error == ERR_SPAWN_TIMEOUT;
         if (done && room)
             allocation_done(core, a, room);
-        else if (cluster && a->fleet->config->queue_when_full)
+        else if (cluster && failed && a->fleet->config->queue_when_full)
             wait_for_cluster(core, a);
         else
             allocation_fail(core, a, ticket->row.error ? ticket->row.error : ERR_SPAWN_FAILED,

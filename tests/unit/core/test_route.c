@@ -133,6 +133,15 @@ static void a_player_has_his_seat_when_his_token_is_in_place(void **state)
     assert_non_null(cluster_seat(f, "ann"));
 }
 
+static void a_room_of_a_cluster_is_not_entered_by_the_players_door(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    struct room *room = cluster_room(f, "ben", "");
+    answered(f, EFFECT_PLACED, enter(f, "ann", room->row.id), ERR_WRONG_PROVIDER);
+    assert_int_equal(room->reserved + room->taken, 1);
+}
+
 static void the_old_token_goes_when_the_new_one_is_in_place(void **state)
 {
     struct fixture *f = *state;
@@ -314,6 +323,7 @@ int main(void)
         SEEKERS_TEST(a_seat_is_a_route_and_no_longer_than_it_is_one),
         SEEKERS_TEST(the_first_players_tokens_go_along_with_the_spawn),
         SEEKERS_TEST(a_player_has_his_seat_when_his_token_is_in_place),
+        SEEKERS_TEST(a_room_of_a_cluster_is_not_entered_by_the_players_door),
         SEEKERS_TEST(the_old_token_goes_when_the_new_one_is_in_place),
         SEEKERS_TEST(a_token_that_cannot_be_placed_leaves_him_where_he_is),
         SEEKERS_TEST(a_party_of_which_one_token_fails_does_not_move_at_all),
