@@ -117,6 +117,8 @@ struct nats_link {
     bool started;
     bool ended;
     uv_async_t wake;
+    struct outgoing *turn; /* what this turn of the loop sends; it is handed over in one piece */
+    struct outgoing **turn_end;
 
     /* Shared with the threads. */
     pthread_mutex_t lock;
@@ -414,6 +416,21 @@ static void tell(struct nats_link *l, const struct incoming *i, const char *why)
     }
 }
 
+/* In one piece, and not message by message: each would wake our thread, and switching to it costs
+ * more than the message. */
+static void hand_over(struct nats_link *l)
+{
+    if (!l->turn)
+        return;
+    pthread_mutex_lock(&l->lock);
+    *l->out_end = l->turn;
+    l->out_end = l->turn_end;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    l->turn = NULL;
+    l->turn_end = &l->turn;
+}
+
 static void on_wake(uv_async_t *handle)
 {
     struct nats_link *l = handle->data;
@@ -432,6 +449,7 @@ static void on_wake(uv_async_t *handle)
     }
     buf_clear(&in);
     l->drained = in;
+    hand_over(l);
 }
 
 /* Appends it with a NUL and returns where it is. */
@@ -461,13 +479,10 @@ void nats_link_send(struct nats_link *l, const struct nats_sent *m)
     o->body = at;
     if (m->body.len > 0)
         memcpy(o->text + at, m->body.at, m->body.len);
-    pthread_mutex_lock(&l->lock);
-    bool first = !l->out;
-    *l->out_end = o;
-    l->out_end = &o->next;
-    if (first)
-        pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    if (!l->turn)
+        uv_async_send(&l->wake); /* the loop's next turn */
+    *l->turn_end = o;
+    l->turn_end = &o->next;
 }
 
 const char *nats_link_inbox(const struct nats_link *l)
@@ -571,6 +586,7 @@ struct nats_link *nats_link_new(struct loop *loop, const struct nats_config *con
     }
     name_inbox(l);
     l->out_end = &l->out;
+    l->turn_end = &l->turn;
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -613,6 +629,7 @@ void nats_link_free(struct nats_link *l)
         return;
     void *clean = l;
     l->ended = true;
+    hand_over(l);
     if (l->started) {
         pthread_mutex_lock(&l->lock);
         l->stopping = true;
