@@ -45,8 +45,6 @@ struct operation {
     const char *path; /* "/v1/servers/{id}/drain" */
     enum http_method method;
     uint32_t scope; /* of enum access_scope, all of these; 0 = no token is needed */
-    uint32_t
-        own_scope; /* one of these is enough for what is the asker's own: its handler sees to it */
     const char *summary;
     const char *about;                             /* more sentences, or NULL */
     struct field fields[OPERATION_FIELDS_MAX + 1]; /* closed by one without a name */
@@ -59,14 +57,16 @@ struct operation {
     const struct shape *answer; /* NULL: it is no JSON, but content_type */
     const char *content_type;
     void (*handle)(struct call *c);
+    const char *others_token; /* NULL, or whose token its handler checks instead of ours */
+    uint32_t own_scope;       /* one of these is enough for what is the asker's own: its handler
+                                 sees to it */
     int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
     bool always;                      /* answered however much waits to be read */
     bool upload;  /* the body is an archive; every argument comes in path or query */
     bool results; /* answers with results of allocations: 202 for one that waits in line, and a
                      failure under the status of its error */
-    const char *others_token; /* NULL, or whose token its handler checks instead of ours */
-    bool silent;              /* answers 204, with nothing */
-    bool is_list;             /* {"items": [answer …], "next": cursor or null} */
+    bool silent;  /* answers 204, with nothing */
+    bool is_list; /* {"items": [answer …], "next": cursor or null} */
 };
 
 extern const struct operation operations[];
