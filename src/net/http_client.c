@@ -16,6 +16,7 @@ enum {
     TIMEOUT_MS = 10 * 1000,
     CONNECT_MS = 5 * 1000,
     PER_HOST = 4,
+    KEPT_MAX = 256, /* connections without a request, to all hosts */
     STATUS_OK = 200,
     TOKEN_HEADER_MAX = 16 * 1024,
     HEADER_NAME_MAX = 64,
@@ -202,6 +203,8 @@ static bool prepare(struct http_client *c)
     curl.multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl.multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
     curl.multi_setopt(c->multi, CURLMOPT_MAX_HOST_CONNECTIONS, c->per_host);
+    /* Else it keeps four for each request under way, and closes the rest when there are few. */
+    curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)KEPT_MAX);
     return true;
 }
 

@@ -275,6 +275,22 @@ static void many_at_once_use_few_connections(void **state)
     assert_true(w->connections_seen > 1 && w->connections_seen <= 4);
 }
 
+/* libcurl's own way is to keep four for each request under way: then every burst connects anew. */
+static void connections_stay_for_the_next_burst(void **state)
+{
+    struct world *w = *state;
+    world_client(w, &(struct http_client_config){.per_host = 16});
+    for (int i = 0; i < 40; i++)
+        ask(w, HTTP_POST, "/", "body");
+    RUN_UNTIL(w, w->done == 40);
+    int opened = w->connections_seen;
+    assert_true(opened > 8);
+    w->asks_again = 20;
+    ask(w, HTTP_GET, "/", "");
+    RUN_UNTIL(w, w->done == 61);
+    assert_int_equal(w->connections_seen, opened);
+}
+
 static void a_redirect_is_shown_and_not_followed(void **state)
 {
     struct world *w = *state;
@@ -523,6 +539,7 @@ int main(void)
         TEST(a_request_has_a_head_and_limits_of_its_own),
         TEST(requests_after_one_another_share_a_connection),
         TEST(many_at_once_use_few_connections),
+        TEST(connections_stay_for_the_next_burst),
         TEST(a_redirect_is_shown_and_not_followed),
         TEST(nobody_there_is_a_clause),
         TEST(a_url_that_is_none_is_a_clause),
