@@ -3,11 +3,13 @@ speaks to it. Whatever the cluster does, no token is on two GameServers and none
 
 import base64
 import random
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from kube import TOKENS, Kube
+from muster_proc import Muster, NotReady
 
 PATIENCE_S = 30.0
 
@@ -480,7 +482,7 @@ def test_while_the_cluster_is_out_of_sight_seats_stand_still(kube, start):
     assert away
     kube.set_state(names[0], "Unhealthy")
     assert len(seats_of(world, "ann")) == 1
-    kube.plans.clear()
+    kube.forget_plans()
     await_that("the seat is given back", lambda: not seats_of(world, "ann"))
     await_ready(world)
 
@@ -640,6 +642,63 @@ users:
     allocate(world, "t-1", "ann")
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """One that signed itself, for 127.0.0.1."""
+    folder = tmp_path_factory.mktemp("certificate")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-days", "2", "-subj", "/CN=kubernetes", "-keyout", folder / "key.pem",
+                    "-out", folder / "cert.pem", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True)
+    return folder
+
+
+def kubeconfig(url, cluster="", user=""):
+    return (f"current-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
+            f"clusters: [{{name: k, cluster: {{server: '{url}'{cluster}}}}}]\n"
+            f"users: [{{name: u, user: {{{user}}}}}]\n")
+
+
+def test_a_cluster_is_known_by_its_authority_and_we_by_our_certificate(make_world, certificate,
+                                                                        tmp_path):
+    cert, key = certificate / "cert.pem", certificate / "key.pem"
+    with Kube(tls=(cert, key), clients=cert) as kube:
+        kube.add("starx", 1)
+        data = {name: base64.b64encode(file.read_bytes()).decode()
+                for name, file in (("cert", cert), ("key", key))}
+        config = tmp_path / "kubeconfig"
+        config.write_text(kubeconfig(
+            kube.url, f", certificate-authority-data: {data['cert']}",
+            f"client-certificate-data: {data['cert']}, client-key-data: {data['key']}"))
+        world = make_world(default_region="EU", kubernetes={"kubeconfig": str(config)}, fleets=[
+            {"name": "default"}, {"name": "starx", "provider": "agones", "max_players": 4}])
+        await_ready(world)
+        allocate(world, "t-1", "ann")
+        assert not kube.faults
+
+
+def test_a_cluster_of_another_authority_is_not_believed(make_world, certificate, tmp_path):
+    with Kube(tls=(certificate / "cert.pem", certificate / "key.pem")) as kube:
+        file = tmp_path / "token"
+        file.write_text("secret")
+        world = make_world(default_region="EU", kubernetes={
+            "url": kube.url, "token_file": str(file)}, fleets=[
+            {"name": "default"}, {"name": "starx", "provider": "agones", "max_players": 4}])
+        await_that("it says so", lambda: "certificate" in
+                   world.api.ask("GET", "/readyz").error["message"].lower())
+        assert not kube.requests
+
+
+def test_a_kubeconfig_that_cannot_be_used_is_a_sentence(tmp_path):
+    config = tmp_path / "kubeconfig"
+    config.write_text(kubeconfig("https://127.0.0.1:1", user="exec: {command: aws}"))
+    muster = Muster(tmp_path, {"kubernetes": {"kubeconfig": str(config)}, "default_region": "EU",
+                               "fleets": [{"name": "default"}, {"name": "starx", "max_players": 4,
+                                                                "provider": "agones"}]})
+    with pytest.raises(NotReady, match="other ways to log in are not supported"):
+        muster.start()
+
+
 # ── everything at once ──────────────────────────────────────────────────────────────────────────
 
 
@@ -705,11 +764,11 @@ def test_core_and_cluster_agree_in_the_end_whatever_happens(kube, start, token, 
                 random_fault(dice, kube)
             if n == 120:
                 [g.result() for g in games]
+                kube.forget_plans()  # a cluster that is tried ever less often takes too long to find
                 world.crash()
                 await_ready(world)
         [g.result() for g in games]
-    with kube.changed:
-        kube.plans.clear()
+    kube.forget_plans()
     await_ready(world)
 
     def agree():

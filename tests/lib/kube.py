@@ -50,7 +50,7 @@ class Server(ThreadingHTTPServer):
 class Kube:
     """With `token`, requests must show it. With `tls` (a certificate and a key), it speaks TLS."""
 
-    def __init__(self, token=None, tls=None, bookmark_s=0.2):
+    def __init__(self, token=None, tls=None, clients=None, bookmark_s=0.2):
         self.changed = threading.Condition()
         self.token = token
         self.bookmark_s = bookmark_s
@@ -76,6 +76,9 @@ class Kube:
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*tls)
+            if clients:  # they must show a certificate that this signed
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(clients)
             self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
             scheme = "https"
         self.port = self.http.server_address[1]
@@ -156,6 +159,10 @@ class Kube:
         """What happens to the next requests of a kind: a status, or a word (see `meet`)."""
         with self.changed:
             self.plans.setdefault(kind, []).extend(faults)
+
+    def forget_plans(self):
+        with self.changed:
+            self.plans.clear()
 
     def cut_watches(self):
         with self.changed:
