@@ -16,9 +16,10 @@
 const char sim_usage[] =
     "Usage: muster sim [--seeds N] [--seed S] [--hours H] [--json] [--trace]\n"
     "\n"
-    "Runs the real core in a simulated world of game servers and chat servers with loss, delay,\n"
-    "partitions, crashes, failing disks, clock jumps and stopped processes, and looks at the\n"
-    "invariants after every step. The same seed gives the same trace hash.\n"
+    "Runs the real core in a simulated world of game servers, chat servers, hosts, a cluster,\n"
+    "players who seek places and a broker, with loss, delay, partitions, crashes, failing disks,\n"
+    "clock jumps and stopped processes, and looks at the invariants after every step. The same\n"
+    "seed gives the same trace hash.\n"
     "\n"
     "  --seeds N   how many seeds to run (default 100)\n"
     "  --seed S    the first of them (default 1); with --seeds 1 the way to replay one\n"
@@ -45,6 +46,14 @@ struct total {
     int64_t answers;
     int64_t successes;
     int64_t seats;
+    int64_t sought;
+    int64_t lined_up;
+    int64_t served;
+    int64_t friends;
+    int64_t parties;
+    int64_t in_pods;
+    int64_t results;
+    int64_t redelivered;
     int64_t crashes;
     int64_t failed_commits;
     int64_t cuts;
@@ -91,6 +100,14 @@ static void add(const struct plan *plan, struct total *total, const struct repor
     total->answers += r->answers;
     total->successes += r->successes;
     total->seats += r->seats;
+    total->sought += r->sought;
+    total->lined_up += r->lined_up;
+    total->served += r->served;
+    total->friends += r->friends;
+    total->parties += r->parties;
+    total->in_pods += r->in_pods;
+    total->results += r->results;
+    total->redelivered += r->redelivered;
     total->crashes += r->crashes;
     total->failed_commits += r->failed_commits;
     total->cuts += r->cuts;
@@ -177,22 +194,38 @@ static bool parse(int argc, char **argv, struct plan *plan)
            args_refuse(argv[0], "--trace is for people and --json for programs; choose one");
 }
 
+static void print_json(const struct plan *plan, const struct total *t, double seconds)
+{
+    printf("{\"seeds\":%" PRId64 ",\"violations\":%" PRId64 ",\"steps\":%" PRId64
+           ",\"simulated_hours\":%.2f,\"seconds\":%.2f,\"first_seed\":%" PRIu64
+           ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"seats\":%" PRId64,
+           plan->seeds, t->violations, t->steps, t->simulated_hours, seconds, plan->first,
+           t->answers, t->successes, t->seats);
+    printf(",\"allocations\":%" PRId64 ",\"queued\":%" PRId64 ",\"from_queue\":%" PRId64
+           ",\"friends\":%" PRId64 ",\"parties\":%" PRId64 ",\"in_cluster\":%" PRId64
+           ",\"published\":%" PRId64 ",\"redelivered\":%" PRId64,
+           t->sought, t->lined_up, t->served, t->friends, t->parties, t->in_pods, t->results,
+           t->redelivered);
+    printf(",\"crashes\":%" PRId64 ",\"failed_commits\":%" PRId64 ",\"cuts\":%" PRId64
+           ",\"hash\":\"%016" PRIx64 "\"}\n",
+           t->crashes, t->failed_commits, t->cuts, t->hash);
+}
+
 static void print_total(const struct plan *plan, const struct total *t, double seconds)
 {
     if (plan->json) {
-        printf("{\"seeds\":%" PRId64 ",\"violations\":%" PRId64 ",\"steps\":%" PRId64
-               ",\"simulated_hours\":%.2f,\"seconds\":%.2f,\"first_seed\":%" PRIu64
-               ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"seats\":%" PRId64
-               ",\"crashes\":%" PRId64 ",\"failed_commits\":%" PRId64 ",\"cuts\":%" PRId64
-               ",\"hash\":\"%016" PRIx64 "\"}\n",
-               plan->seeds, t->violations, t->steps, t->simulated_hours, seconds, plan->first,
-               t->answers, t->successes, t->seats, t->crashes, t->failed_commits, t->cuts, t->hash);
+        print_json(plan, t, seconds);
         return;
     }
     printf("%" PRId64 " seeds, %" PRId64 " violations, %" PRId64
            " steps, %.1f simulated hours in %.1f s (%.0f times real time)\n",
            plan->seeds, t->violations, t->steps, t->simulated_hours, seconds,
            t->simulated_hours * 3600 / (seconds > 0 ? seconds : 1));
+    printf("players: %" PRId64 " allocations (%" PRId64 " of parties), %" PRId64
+           " with friends, %" PRId64 " in line, %" PRId64 " served from there, %" PRId64
+           " in a cluster; %" PRId64 " results published, %" PRId64 " requests redelivered\n",
+           t->sought, t->parties, t->friends, t->lined_up, t->served, t->in_pods, t->results,
+           t->redelivered);
     printf("went through: %" PRId64 " answers (%" PRId64 " successes), %" PRId64
            " seats in rooms, %" PRId64 " crashes, %" PRId64 " failed commits, %" PRId64
            " cut connections; hash of all traces %016" PRIx64 "\n",

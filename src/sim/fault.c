@@ -128,13 +128,14 @@ void fault_next(struct world *w)
         {"cut and crash", cut_and_crash, 8},
         {"crash in a commit", crash_in_commit, 6},
         {"host", machine_fault, 16},
+        {"broker", broker_fault, 6},
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
     } else {
-        int64_t roll = random_between(&w->random, 0, 123);
+        int64_t roll = random_between(&w->random, 0, 129);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;
@@ -151,6 +152,7 @@ void faults_end(struct world *w)
     w->dies_in_commit = false;
     w->disk_slow_until_ms = 0;
     w->disk_fails_until_ms = 0;
+    w->broker_away_until_ms = 0;
     size_t at = 0;
     struct wire *wire = NULL;
     while ((wire = map_next(&w->wires, &at))) {

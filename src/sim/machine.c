@@ -70,28 +70,62 @@ static void copy_seats(struct reply *reply, const struct placed *placed)
     }
 }
 
+static void copy_spawn(struct reply *reply, const struct spawn *spawn)
+{
+    reply->server = spawn->server;
+    reply->session = spawn->session;
+    reply->deployment = spawn->deployment ? spawn->digest[0] : -1;
+    (void)str_copy(reply->tokens, sizeof(reply->tokens), spawn->tokens);
+}
+
+static void copy_member(struct reply *reply, struct str account, struct str key)
+{
+    struct reply_seat *seat = &reply->seats[reply->n_seats++];
+    (void)str_copy(seat->account, sizeof(seat->account), account);
+    (void)str_copy(seat->key, sizeof(seat->key), key);
+    seat->seat = strtoll(seat->key, NULL, 10); /* it stands before the dot */
+}
+
+/* Who he is stands in his request only. */
+static void copy_result(struct reply *reply, const struct envelope_result *r)
+{
+    (void)str_copy(reply->text, sizeof(reply->text), r->ticket_id);
+    reply->status = (int8_t)r->status;
+    reply->session = r->session_id;
+    if (r->status != ENVELOPE_SUCCESS)
+        return;
+    copy_member(reply, STR(""), r->key);
+    for (size_t i = 0; i < r->n_party && i < ASK_OTHERS; i++)
+        copy_member(reply, r->party[i].player_id, r->party[i].key);
+}
+
 struct happening *reply_later(struct world *w, const struct effect *e, int64_t delay_ms)
 {
     struct reply *reply = xcalloc(1, sizeof(*reply));
     *reply = (struct reply){.kind = e->kind, .conn = e->conn, .err = e->err};
     reply->server = e->kind == EFFECT_PLACED ? e->server_id : e->object;
     reply->session = e->session;
-    if (e->kind == EFFECT_SPAWN) {
-        reply->server = e->spawn->server;
-        reply->session = e->spawn->session;
-        reply->deployment = e->spawn->deployment ? e->spawn->digest[0] : -1;
-    }
+    reply->object = e->kind == EFFECT_ROUTE ? e->ticket : e->object;
+    reply->on = e->on;
+    reply->state = e->event;
+    reply->status = -1;
+    if (e->kind == EFFECT_SPAWN)
+        copy_spawn(reply, e->spawn);
     struct str text = e->kind == EFFECT_AGENT && e->taken ? e->taken->account : e->token;
     (void)str_copy(reply->text, sizeof(reply->text), text);
+    if ((e->kind == EFFECT_SOUGHT || e->kind == EFFECT_RESULT) && e->result)
+        copy_result(reply, e->result);
     copy_seats(reply, e->kind == EFFECT_PLACED && !e->err ? e->placed : NULL);
     struct happening *h = world_after(w, delay_ms, HAPPENS_REPLY);
     h->reply = reply;
     return h;
 }
 
-/* "http://host-2" */
+/* "http://host-2", or "agones:pods" */
 static int machine_at(const struct world *w, struct str url)
 {
+    if (w->pods && str_eq(url, STR("agones:pods")))
+        return w->n_machines - 1;
     int index = url.len > 0 ? url.at[url.len - 1] - '0' : -1;
     return index >= 0 && index < w->n_machines ? index : -1;
 }
@@ -117,7 +151,7 @@ static void say_heard(struct world *w, const struct reply *command, int err)
 
 /* ── processes ─────────────────────────────────────────────────────────────────────────────── */
 
-static struct process *find_on(struct machine *m, int64_t server)
+struct process *process_on(struct machine *m, int64_t server)
 {
     for (int i = 0; i < m->n_processes; i++) {
         if (m->processes[i].server == server)
@@ -130,7 +164,7 @@ struct process *process_find(struct world *w, int64_t server)
 {
     struct process *p = NULL;
     for (int i = 0; i < w->n_machines && !p; i++)
-        p = find_on(&w->machines[i], server);
+        p = process_on(&w->machines[i], server);
     return p && p->state != PROCESS_GONE ? p : NULL;
 }
 
@@ -167,25 +201,46 @@ static void remember(struct machine *m, int64_t server)
     m->past[m->n_past < MAX_PROCESSES ? m->n_past++ : MAX_PROCESSES - 1] = server;
 }
 
+static int32_t in_use(const struct machine *m)
+{
+    int32_t n = 0;
+    for (int i = 0; i < m->n_processes; i++)
+        n += m->processes[i].state != PROCESS_GONE;
+    return n;
+}
+
+/* With commas between them. */
+static void copy_tokens(struct process *p, const char *tokens)
+{
+    while (*tokens && p->n_tokens < MAX_TOKENS) {
+        size_t len = strcspn(tokens, ",");
+        (void)str_copy(p->tokens[p->n_tokens++], TOKEN_SIZE, (struct str){tokens, len});
+        tokens += len + (tokens[len] == ',');
+    }
+}
+
 static void hear_spawn(struct world *w, struct machine *m, const struct reply *command)
 {
-    bool known = find_on(m, command->server) || ran_here(m, command->server);
+    bool known = process_on(m, command->server) || ran_here(m, command->server);
     for (int i = 0; i < w->n_machines && !known; i++) {
-        if (find_on(&w->machines[i], command->server))
+        if (process_on(&w->machines[i], command->server))
             world_broken(w, "I9: server %" PRId64 " is started on two hosts", command->server);
     }
-    if (!known && (m->n_processes == MAX_PROCESSES || random_chance(&w->random, 3))) {
+    bool refused = random_chance(&w->random, 3) && !m->cluster;
+    if (!known && (m->n_processes == MAX_PROCESSES || refused)) {
         say_heard(w, command, ERR_BUSY);
         return;
     }
     if (!known) {
         bool slow = random_chance(&w->random, m->slow_percent);
+        bool full = m->cluster && in_use(m) >= m->slots;
         struct process *p = &m->processes[m->n_processes++];
         if (command->deployment >= 0 && command->deployment < DEPLOYMENTS)
             m->has[command->deployment] = true; /* fetched first */
         *p = (struct process){.server = command->server, .session = command->session};
         p->state = PROCESS_STARTING;
-        p->fails = random_chance(&w->random, m->fail_percent);
+        p->fails = random_chance(&w->random, m->fail_percent) || full;
+        copy_tokens(p, command->tokens);
         p->changes_ms = w->now_ms + random_between(&w->random, 20, slow ? 60 * 1000 : 3000);
     }
     say_heard(w, command, 0);
@@ -201,9 +256,11 @@ static void end_process(struct world *w, struct process *p)
 
 static void hear_command(struct world *w, struct machine *m, const struct reply *command)
 {
-    struct process *p = find_on(m, command->server);
+    struct process *p = process_on(m, command->server);
     bool out_of_reach = is_cut(w, m) || m->agent_down;
-    if (command->kind == EFFECT_SPAWN && random_chance(&w->random, 5)) {
+    if (out_of_reach && m->cluster)
+        return; /* it is asked again, sooner or later */
+    if (command->kind == EFFECT_SPAWN && !m->cluster && random_chance(&w->random, 5)) {
         say_heard(w, command, ERR_LOGIN_FAILED); /* without a token nobody is asked */
         return;
     }
@@ -220,7 +277,7 @@ static void hear_command(struct world *w, struct machine *m, const struct reply 
     }
 }
 
-static void live(struct world *w, struct process *p)
+static void live(struct world *w, const struct machine *m, struct process *p)
 {
     if (p->state == PROCESS_GONE || p->changes_ms > w->now_ms)
         return;
@@ -228,6 +285,8 @@ static void live(struct world *w, struct process *p)
         p->state = PROCESS_RUNNING;
         p->changes_ms = w->now_ms + random_between(&w->random, 5 * 1000, 900 * 1000);
         (void)process_report(p, AGENT_INITED);
+        if (m->cluster)
+            cluster_opened(w, p);
         return;
     }
     (void)process_report(p, p->state == PROCESS_STARTING ? AGENT_FAILED : AGENT_EXITED);
@@ -238,6 +297,11 @@ static void live(struct world *w, struct process *p)
 
 static void name_machine(struct parcel *parcel, const struct machine *m)
 {
+    if (m->cluster) {
+        (void)snprintf(parcel->text, sizeof(parcel->text), "agones/pods");
+        (void)snprintf(parcel->url, sizeof(parcel->url), "agones:pods");
+        return;
+    }
     (void)snprintf(parcel->text, sizeof(parcel->text), "host-%d", m->index);
     (void)snprintf(parcel->url, sizeof(parcel->url), "http://host-%d", m->index);
 }
@@ -253,10 +317,11 @@ static void say_beat(struct world *w, struct machine *m)
         .address = STR("192.0.2.1"),
         .url = str_of(parcel->url),
         .region = m->region,
-        .slots = m->slots,
+        .slots = m->cluster ? 0 : m->slots,
         .servers = parcel->servers,
         .beat = ++m->beat,
         .leaving = m->leaving,
+        .fleet = m->cluster ? STR("pods") : STR(""),
     };
     m->beating = parcel->event.conn;
     beat->cpu_percent = (float)random_between(&w->random, 0, 90);
@@ -284,6 +349,13 @@ static void say_beat(struct world *w, struct machine *m)
     parcel_send(w, parcel);
 }
 
+static struct str why_failed(const struct machine *m, const struct report *report)
+{
+    if (report->verb != AGENT_FAILED)
+        return STR("");
+    return m->cluster ? STR("no capacity in fleet 'pods'") : STR("exit status 1");
+}
+
 /* The first that was not answered, again when the answer does not come. */
 static void say_report(struct world *w, struct machine *m, struct process *p)
 {
@@ -301,12 +373,14 @@ static void say_report(struct world *w, struct machine *m, struct process *p)
         .seq = report->seq,
         .key = str_of(parcel->url),
         .settings = STR(""),
-        .text = report->verb == AGENT_FAILED ? STR("exit status 1") : STR(""),
+        .text = why_failed(m, report),
         .tail = STR(""),
         .ran = report->verb == AGENT_FAILED && p->server % 2 == 0,
         .ports = {(uint16_t)(30000 + p->server % 10000)},
         .n_ports = 1,
         .pid = (int32_t)p->server,
+        .address = m->cluster ? STR("203.0.113.7") : STR(""),
+        .name = m->cluster ? STR("pods-x7k2p") : STR(""),
     };
     p->asking = parcel->event.conn;
     p->asked_ms = w->now_ms;
@@ -335,7 +409,7 @@ void machine_wake(struct world *w, struct machine *m)
 {
     wake_after(w, m, WAKE_MS);
     for (int i = 0; i < m->n_processes; i++)
-        live(w, &m->processes[i]);
+        live(w, m, &m->processes[i]);
     if (m->agent_down && (w->now_ms >= m->agent_back_ms || w->quiet)) {
         m->agent_down = m->leaving = false;
         m->beat = 0;
@@ -432,6 +506,10 @@ static void hear_answer(struct world *w, struct process *p, const struct reply *
 
 void machine_hear(struct world *w, const struct reply *reply)
 {
+    if (reply->kind == EFFECT_ROUTE) {
+        cluster_hear(w, reply);
+        return;
+    }
     if (reply->kind != EFFECT_AGENT && reply->kind != EFFECT_HOST_BEAT) {
         hear_command(w, &w->machines[reply->machine], reply);
         return;
@@ -474,7 +552,7 @@ void machine_fault(struct world *w)
         m->cut_until_ms = w->now_ms + length;
     } else if (die < 90) {
         power_fails(w, m);
-    } else {
+    } else if (!m->cluster) {
         m->leaving = true;
     }
 }

@@ -86,6 +86,20 @@ static void given_up(struct world *w, int32_t server_id)
     }
 }
 
+static void release_sought(struct world *w, const struct effect *e)
+{
+    if (e->kind == EFFECT_ROUTE) {
+        cluster_route(w, e);
+        return;
+    }
+    shadow_lines_judge(w, e);
+    asks_judge(w, e);
+    if (e->kind == EFFECT_RESULT)
+        broker_result(w, e);
+    else if (!random_chance(&w->random, 3)) /* else it gets lost */
+        (void)reply_later(w, e, random_between(&w->random, 0, 20));
+}
+
 static void on_release(void *user, const struct effect *effects, size_t n)
 {
     struct world *w = user;
@@ -94,6 +108,7 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         world_mix(w, (uint64_t)e->kind << 48 ^ (uint64_t)(uint32_t)e->lobby << 16 ^ e->conn);
         if (e->kind == EFFECT_NOTE) {
             shadow_rooms_judge(w, e);
+            shadow_lines_judge(w, e);
             if (e->note == NOTE_MATCH_ENDED && str_eq(e->text, STR("Server lost")))
                 given_up(w, e->server_id);
             world_trace(w,
@@ -126,6 +141,10 @@ static void on_release(void *user, const struct effect *effects, size_t n)
             (void)reply_later(w, e, random_between(&w->random, 0, 20));
             continue;
         }
+        if (e->kind == EFFECT_SOUGHT || e->kind == EFFECT_RESULT || e->kind == EFFECT_ROUTE) {
+            release_sought(w, e);
+            continue;
+        }
         if (e->kind == EFFECT_CLOSE)
             judge_close(w, e);
         else
@@ -156,6 +175,7 @@ void plane_start(struct world *w)
     }
     reader_catch_up(w);
     shadow_rooms_restarted(w);
+    shadow_lines_loaded(w);
     machines_get_time(w);
     look(w);
     world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
@@ -170,6 +190,7 @@ void plane_crash(struct world *w)
         (void)store_commit(w->store, &w->commit);
         shadow_stored(w, &w->commit);
         shadow_rooms_stored(w, &w->commit);
+        shadow_lines_stored(w, &w->commit);
         reader_stored(w, &w->commit);
     }
     w->committing = false;
@@ -180,6 +201,7 @@ void plane_crash(struct world *w)
     w->stopped_until_ms = 0;
     wires_plane_died(w);
     operator_plane_died(w);
+    seekers_plane_died(w);
     world_after(w, random_between(&w->random, 10, 40 * 1000), HAPPENS_RESTART)->life =
         w->plane_life;
 }
@@ -227,11 +249,14 @@ void plane_committed(struct world *w)
     store_memory_fail(w->store, failing ? w->disk_mode : STORE_MEMORY_WORKS);
     int result = store_commit(w->store, &w->commit);
     store_memory_fail(w->store, STORE_MEMORY_WORKS);
-    if (result)
+    if (result) {
         w->result->failed_commits++;
+        shadow_lines_loaded(w);
+    }
     if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN) {
         shadow_stored(w, &w->commit);
         shadow_rooms_stored(w, &w->commit);
+        shadow_lines_stored(w, &w->commit);
         reader_stored(w, &w->commit);
     }
     bool was_down = result != 0 || pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;

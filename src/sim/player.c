@@ -128,13 +128,15 @@ void player_part(struct world *w, struct player *p, int64_t seat)
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
 
-static void given(struct world *w, struct player *p, const struct reply *reply,
-                  const struct reply_seat *seat)
+void player_given(struct world *w, struct player *p, const struct reply_seat *seat, int64_t server,
+                  int64_t room, bool taken)
 {
     p->seat = seat->seat;
-    p->server = reply->server;
-    p->room = reply->session;
+    p->server = server;
+    p->room = room;
     (void)snprintf(p->key, sizeof(p->key), "%s", seat->key);
+    if (taken)
+        player_joined(w, p);
     int64_t die = random_between(&w->random, 0, 99);
     if (die >= 85) /* he never comes */
         return;
@@ -158,7 +160,7 @@ void player_hear(struct world *w, const struct reply *reply)
             world_broken(w, "a seat was given to %s, who never asked", reply->seats[i].account);
             return;
         }
-        given(w, &w->players[index], reply, &reply->seats[i]);
+        player_given(w, &w->players[index], &reply->seats[i], reply->server, reply->session, false);
         w->result->seats++;
     }
 }

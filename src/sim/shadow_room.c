@@ -12,14 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STARTING = 1, OPEN = 2, RESERVED = 1, TICKET_DONE = 2 };
-
-/* One that is gone stays for a batch more: its promise may leave with the batch that ended it. */
-struct shadow_seat {
-    struct row_room_seat row;
-    bool gone;
-    bool early; /* nothing on the disk says why; the note of its end must */
-};
+enum { STARTING = 1, OPEN = 2, RESERVED = 1, ROUTING = 3, TICKET_DONE = 2 };
 
 /* Its copy of a row, made when absent. */
 static void *keep(struct map *map, int64_t id, size_t size)
@@ -37,6 +30,7 @@ static void drop_gone(struct world *w)
     size_t at = 0;
     struct shadow_seat *s = NULL;
     while ((s = map_next(&w->shadow_seats, &at))) {
+        s->fresh = false;
         if (!s->gone)
             continue;
         if (s->early)
@@ -54,11 +48,12 @@ static const struct row_room *room_of(const struct world *w, const struct shadow
     return map_get(&w->shadow_rooms, (uint64_t)s->row.room);
 }
 
-/* Seats in rooms that are starting are not where the player is yet. */
-static bool sits(const struct world *w, const struct shadow_seat *s)
+/* Seats in rooms that are starting are not where the player is yet, nor those of whom a proxy does
+ * not know. */
+bool shadow_sits(const struct world *w, const struct shadow_seat *s)
 {
     const struct row_room *room = room_of(w, s);
-    return !s->gone && room && room->state != STARTING;
+    return !s->gone && room && room->state != STARTING && s->row.state != ROUTING;
 }
 
 static bool is_banned(const struct world *w, const char *account)
@@ -75,10 +70,21 @@ static bool has_other(const struct world *w, const struct shadow_seat *s)
 {
     size_t at = 0;
     for (const struct shadow_seat *o = NULL; (o = map_next(&w->shadow_seats, &at));) {
-        if (o != s && sits(w, o) && strcmp(o->row.account, s->row.account) == 0)
+        if (o != s && shadow_sits(w, o) && o->row.fleet == s->row.fleet &&
+            strcmp(o->row.account, s->row.account) == 0)
             return true;
     }
     return false;
+}
+
+int64_t shadow_seat_of(const struct world *w, int32_t fleet, const char *account)
+{
+    size_t at = 0;
+    for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));) {
+        if (shadow_sits(w, s) && s->row.fleet == fleet && strcmp(s->row.account, account) == 0)
+            return s->row.id;
+    }
+    return 0;
 }
 
 /* A reservation ends when its time is over, or with its room, or because he moved or was banned. */
@@ -93,7 +99,7 @@ static void judge_gone(struct world *w, struct shadow_seat *s, int64_t core_ms)
 
 static void judge_seat(struct world *w, const struct shadow_seat *s)
 {
-    if (!sits(w, s))
+    if (!shadow_sits(w, s))
         return;
     if (has_other(w, s))
         world_broken(w, "I3: %s has two seats in the fleet", s->row.account);
@@ -128,8 +134,10 @@ static void take_seat(struct world *w, const struct change *change)
             s->gone = true;
         return;
     }
+    bool fresh = !s;
     s = keep(&w->shadow_seats, change->id, sizeof(*s));
     s->row = change->room_seat;
+    s->fresh = fresh;
 }
 
 /* False when the batch says nothing about rooms. */

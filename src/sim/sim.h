@@ -24,8 +24,17 @@ struct sim_result {
     /* What the run went through, so that a zero can be believed. */
     int64_t answers;
     int64_t successes;
-    int64_t seats;  /* in rooms, given to players */
-    int64_t joined; /* … of which they came to */
+    int64_t seats;       /* in rooms, given to players */
+    int64_t joined;      /* … of which they came to */
+    int64_t sought;      /* allocations that were opened */
+    int64_t lined_up;    /* … of which stood in line */
+    int64_t served;      /* … and got a place from there */
+    int64_t friends;     /* … found one where a friend is */
+    int64_t parties;     /* … were for several */
+    int64_t in_pods;     /* … had one in the cluster */
+    int64_t results;     /* published */
+    int64_t redelivered; /* requests that a broker said again */
+    int64_t routes;      /* tokens that a proxy was given while its server was in use */
     int64_t crashes;
     int64_t failed_commits;
     int64_t cuts;

@@ -74,6 +74,7 @@ static bool postponed(struct world *w, struct happening *h)
 {
     bool for_plane = h->kind == HAPPENS_TICK || h->kind == HAPPENS_COMMITTED ||
                      h->kind == HAPPENS_PLANE_CLOSED || h->kind == HAPPENS_PARCEL ||
+                     h->kind == HAPPENS_RESULT ||
                      (h->kind == HAPPENS_LETTER && h->letter->to_plane);
     if (!for_plane || w->now_ms >= w->stopped_until_ms)
         return false;
@@ -139,6 +140,8 @@ static void happen(struct world *w, struct happening *h)
     case HAPPENS_REPLY:
         if (h->reply->kind == EFFECT_PLACED)
             player_hear(w, h->reply);
+        else if (h->reply->kind == EFFECT_SOUGHT)
+            seeker_hear(w, h->reply);
         else
             machine_hear(w, h->reply);
         break;
@@ -153,6 +156,18 @@ static void happen(struct world *w, struct happening *h)
         break;
     case HAPPENS_PART:
         player_part(w, &w->players[h->actor], h->life);
+        break;
+    case HAPPENS_SEEKER:
+        seeker_wake(w, &w->seekers[h->actor]);
+        break;
+    case HAPPENS_BROKER:
+        broker_wake(w);
+        break;
+    case HAPPENS_RESULT:
+        broker_publish(w, h);
+        break;
+    case HAPPENS_LEAVE:
+        cluster_leave(w, h->actor);
         break;
     }
 }
@@ -211,6 +226,8 @@ static void add_rooms(struct world *w)
         machine_init(w, &w->machines[i], i);
     for (int i = 0; i < w->n_players; i++)
         player_init(w, &w->players[i], i);
+    if (random_chance(r, 70))
+        seekers_init(w);
 }
 
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result)
@@ -254,6 +271,7 @@ void world_done(struct world *w)
     store_close(w->store);
     shadow_done(w);
     shadow_rooms_done(w);
+    shadow_lines_done(w);
     for (struct heap_node *n = heap_top(&w->queue); n; n = heap_top(&w->queue)) {
         struct happening *h = container_of(n, struct happening, node);
         heap_remove(&w->queue, n);
@@ -289,6 +307,9 @@ void sim_run_seed(const struct sim_options *options, struct sim_result *ret)
     for (int i = 0; i < w->n_chats && !w->broken; i++)
         chat_check_beliefs(w, &w->chats[i]);
     operator_check(w);
+    shadow_lines_check(w);
+    asks_check(w);
+    cluster_check(w);
     ret->hash = w->hash;
     ret->simulated_ms = w->now_ms;
     world_done(w);

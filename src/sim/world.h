@@ -3,9 +3,11 @@
  * Everything that happens is an entry in one queue ordered by time (then by the order of
  * insertion). A connection keeps the order of its messages in each direction; delays, stalls and
  * cuts are per connection. Actors (game.c, chat.c) hear messages and schedule their own wake-ups;
- * the control plane (plane.c) is the real pipeline on a simulated disk. Hosts (machine.c) and
- * players (player.c) speak HTTP, one request per connection, so they have no wires: a request or
- * its answer gets lost as a whole. */
+ * the control plane (plane.c) is the real pipeline on a simulated disk. Hosts (machine.c, one of
+ * them perhaps a cluster: cluster.c), players (player.c) and those who seek places for players
+ * (seeker.c) speak HTTP, one request per connection, so they have no wires: a request or its answer
+ * gets lost as a whole. Some of the seekers speak through a broker (broker.c), which loses nothing.
+ */
 #pragma once
 
 #include "base/heap.h"
@@ -26,10 +28,17 @@ enum {
     MAX_WISHES = 32,
     MAX_REVOKED = 256,
     MAX_MACHINES = 3,
+    MAX_HOSTS = MAX_MACHINES + 1, /* with the cluster */
     MAX_PROCESSES = 24,
     MAX_REPORTS = 12,
     MAX_PLAYERS = 16,
     MAX_PARTY = 3,
+    MAX_SEEKERS = 10,
+    MAX_ASKS = 256,
+    ASK_OTHERS = 3, /* friends, and who comes along */
+    MAX_TOKENS = 12,
+    TOKEN_SIZE = 28,
+    NAME_SIZE = 24,
     DEPLOYMENTS = 5, /* different archives there are; the first byte of a digest tells which */
 };
 
@@ -56,6 +65,9 @@ struct parcel {
     char addresses[MAX_PARTY][32];
     char text[TEXT_MAX];
     char url[TEXT_MAX];
+    char names[2 * ASK_OTHERS + 1][NAME_SIZE]; /* EVENT_SEEK */
+    struct str friends[ASK_OTHERS];
+    struct str party[ASK_OTHERS];
 };
 
 /* What comes back, or a command to a host. */
@@ -67,13 +79,18 @@ struct reply {
     int deployment; /* of a spawn; -1 = none */
     int64_t server;
     int64_t session;
-    char text[TEXT_MAX]; /* JOINED: whose seat it is; KICK_SEAT: the key */
+    char text[TEXT_MAX]; /* JOINED: whose seat it is; KICK_SEAT: the key; ROUTE: the token */
+    bool on;             /* ROUTE; RESULT: as in the effect */
+    int8_t state;        /* RESULT */
+    int8_t status;       /* SOUGHT, RESULT: enum envelope_status; -1 = there is no result */
+    int64_t object;      /* … the allocation; ROUTE: the seat */
+    char tokens[(ASK_OTHERS + 1) * TOKEN_SIZE]; /* SPAWN in a cluster */
     int n_seats;
     struct reply_seat {
         int64_t seat;
         char account[24];
         char key[TEXT_MAX];
-    } seats[MAX_PARTY];
+    } seats[ASK_OTHERS + 1];
 };
 
 enum happening_kind {
@@ -96,6 +113,10 @@ enum happening_kind {
     HAPPENS_PLAYER,
     HAPPENS_CONNECT, /* a player shows his key to the server he was sent to */
     HAPPENS_PART,    /* … and goes */
+    HAPPENS_SEEKER,
+    HAPPENS_BROKER,
+    HAPPENS_RESULT, /* the control plane publishes one */
+    HAPPENS_LEAVE,  /* a player leaves the cluster */
 };
 
 struct happening {
@@ -202,11 +223,14 @@ struct process {
     int64_t asked_ms;
     struct report accepted[MAX_REPORTS]; /* the newest keys that opened a seat */
     int n_accepted;
+    char tokens[MAX_TOKENS][TOKEN_SIZE]; /* that a proxy sends there, once it is RUNNING */
+    int n_tokens;
 };
 
 /* A host: its agent and what runs on it. */
 struct machine {
     int index;
+    bool cluster; /* its servers are GameServers, of which there are `slots` */
     int8_t region;
     int32_t slots;
     int64_t beat;
@@ -237,6 +261,46 @@ struct player {
     int64_t server;
     int64_t room;
     char key[TEXT_MAX];
+};
+
+/* One request for a place, and all that was ever said of it. */
+struct ask {
+    int64_t number; /* which is its name; 0 = none */
+    enum seek_bus bus;
+    bool pods; /* in the cluster, else in the arena */
+    int player;
+    int friends[ASK_OTHERS];
+    int n_friends;
+    int party[ASK_OTHERS];
+    int n_party;
+    bool any_room;
+    bool rejoin;
+    bool move_party;
+    int32_t priority;
+    int64_t asked_ms;
+    int64_t asked_core_ms;
+
+    /* its sender's side */
+    int64_t sent_ms;  /* 0 = not yet */
+    bool unacked;     /* the broker says it again */
+    conn_id conn;     /* who waits for its answer, 0 = nobody */
+    conn_id disputed; /* … the one that came with other arguments */
+    bool heard_queued;
+    bool heard_final;
+
+    /* what left the control plane, and what the disk has */
+    bool told_final;
+    uint64_t final_digest;
+    int64_t allocation; /* 0 = none yet */
+    bool over;
+    bool owed;
+    bool forgotten; /* from now on its name is a new one */
+};
+
+struct seeker {
+    int index;
+    enum seek_bus bus;
+    int64_t ask; /* he is at */
 };
 
 /* What the operator asked for once. */
@@ -273,6 +337,33 @@ struct reader {
     int64_t seen_seq;
     int64_t stored_seq;
     uint64_t stored[READER_WINDOW]; /* digests of the newest batches on the disk */
+};
+
+/* ── what the disk holds ───────────────────────────────────────────────────────────────────── */
+
+/* One that is gone stays for a batch more: its promise may leave with the batch that ended it. */
+struct shadow_seat {
+    struct row_room_seat row;
+    bool fresh; /* it came with this batch */
+    bool gone;
+    bool early; /* nothing on the disk says why; the note of its end must */
+};
+
+/* An allocation that is open or in line; one that is over stays for a batch more. */
+struct shadow_allocation {
+    struct row_allocation row; /* without its long fields */
+    char party[ASK_OTHERS + 1 + ASK_OTHERS][NAME_SIZE];
+    int n_party;
+    bool over;
+    int8_t state_before; /* … this batch */
+    int64_t room_before;
+    int64_t late_ms; /* since when it should be over; 0 = no */
+};
+
+/* Who has been the first of a room's line, and since when. */
+struct shadow_first {
+    int64_t allocation;
+    int64_t since_core_ms;
 };
 
 /* ── network ───────────────────────────────────────────────────────────────────────────────── */
@@ -316,12 +407,18 @@ struct world {
     int64_t disk_fails_until_ms;
     int disk_mode;
 
-    struct map shadow;       /* session id → struct shadow */
-    struct map shadow_rooms; /* room id → struct row_room */
-    struct map shadow_seats; /* seat id → struct shadow_seat */
-    struct map shadow_bans;  /* ban id → struct row_ban */
-    struct map shadow_asked; /* id of a ticket for a room → struct row_room_ticket */
-    struct map wires;        /* conn id → struct wire */
+    struct map shadow;          /* session id → struct shadow */
+    struct map shadow_rooms;    /* room id → struct row_room */
+    struct map shadow_seats;    /* seat id → struct shadow_seat */
+    struct map shadow_bans;     /* ban id → struct row_ban */
+    struct map shadow_asked;    /* id of a ticket for a room → struct row_room_ticket */
+    struct map shadow_lines;    /* allocation id → struct shadow_allocation */
+    struct map shadow_firsts;   /* room id → struct shadow_first */
+    struct map shadow_versions; /* version id → struct row_version */
+    int64_t stored_core_ms;     /* of the newest batch */
+    int32_t arena_id;           /* the fleets' ids; 0 = not known yet */
+    int32_t pods_id;
+    struct map wires; /* conn id → struct wire */
     conn_id next_conn;
     int n_games;
     int n_chats;
@@ -329,8 +426,14 @@ struct world {
     int n_players;
     struct game games[MAX_GAMES];
     struct chat chats[MAX_CHATS];
-    struct machine machines[MAX_MACHINES];
+    int n_seekers; /* 0: nobody seeks in this world */
+    struct machine machines[MAX_HOSTS];
     struct player players[MAX_PLAYERS];
+    struct seeker seekers[MAX_SEEKERS];
+    struct ask asks[MAX_ASKS]; /* by their number */
+    int64_t n_asks;
+    bool pods; /* there is a cluster, the last of the machines */
+    int64_t broker_away_until_ms;
     size_t n_fleets; /* that are always configured */
     struct operator operator;
     struct reader reader;
@@ -390,6 +493,19 @@ void shadow_rooms_crashed(struct world *w);
 void shadow_rooms_restarted(struct world *w);
 void shadow_rooms_done(struct world *w);
 
+/* The seat where that account is in that fleet, 0 = none. */
+int64_t shadow_seat_of(const struct world *w, int32_t fleet, const char *account);
+bool shadow_sits(const struct world *w, const struct shadow_seat *s);
+
+/* shadow_line.c: the same of allocations and lines. */
+void shadow_lines_stored(struct world *w, const struct store_batch *batch);
+void shadow_lines_judge(struct world *w, const struct effect *effect);
+
+/* The core was loaded anew: who is first in a line has been it from now on. */
+void shadow_lines_loaded(struct world *w);
+void shadow_lines_check(struct world *w);
+void shadow_lines_done(struct world *w);
+
 /* machine.c */
 void machine_init(struct world *w, struct machine *m, int index);
 void machine_wake(struct world *w, struct machine *m);
@@ -419,6 +535,50 @@ void player_connect(struct world *w, struct player *p, int64_t seat);
 void player_part(struct world *w, struct player *p, int64_t seat);
 void player_joined(struct world *w, struct player *p);
 void player_hear(struct world *w, const struct reply *reply);
+
+/* A seat was given to him; taken: he is in it already. */
+void player_given(struct world *w, struct player *p, const struct reply_seat *seat, int64_t server,
+                  int64_t room, bool taken);
+
+/* cluster.c: GameServers, and the tokens by which a proxy knows where to send. */
+void cluster_init(struct world *w);
+void cluster_route(struct world *w, const struct effect *effect);
+void cluster_hear(struct world *w, const struct reply *reply);
+void cluster_leave(struct world *w, int player);
+
+/* Its tokens are there from now on, and nowhere else. */
+void cluster_opened(struct world *w, struct process *p);
+void cluster_judge_success(struct world *w, const struct ask *ask, const struct effect *effect);
+void cluster_check(struct world *w);
+struct process *process_on(struct machine *m, int64_t server);
+
+/* seeker.c */
+void seekers_init(struct world *w);
+void seeker_wake(struct world *w, struct seeker *s);
+void seeker_hear(struct world *w, const struct reply *reply);
+void seekers_plane_died(struct world *w);
+struct ask *ask_numbered(struct world *w, int64_t number);
+struct ask *ask_named(struct world *w, struct str name);
+void ask_send(struct world *w, struct ask *ask, conn_id conn, bool disputed);
+
+/* He, as he is called in the arena and in the cluster. */
+void seeker_name(int player, char dst[NAME_SIZE]);
+
+/* What left: the same answer each time. */
+void asks_judge(struct world *w, const struct effect *effect);
+
+/* What came of a request, heard by whoever sent it. */
+void ask_heard(struct world *w, struct ask *ask, const struct reply *reply);
+
+/* At the end of the quiet time: everybody has his answer. */
+void asks_check(struct world *w);
+
+/* broker.c */
+void broker_wake(struct world *w);
+void broker_fault(struct world *w);
+void broker_result(struct world *w, const struct effect *effect);
+void broker_publish(struct world *w, struct happening *h);
+void broker_ask(struct world *w, struct ask *ask);
 
 /* reader.c */
 void reader_stored(struct world *w, const struct store_batch *batch);

@@ -44,7 +44,7 @@ static void long_run_goes_through_everything(void **state)
 {
     (void)state;
     struct sim_result sum = {0};
-    for (uint64_t seed = 1; seed <= 5; seed++) {
+    for (uint64_t seed = 1; seed <= 6; seed++) {
         struct sim_result r = run(seed, 1.0);
         assert_in_range(r.simulated_ms, 3600 * 1000, 2 * 3600 * 1000);
         assert_true(r.steps > 10000);
@@ -52,6 +52,15 @@ static void long_run_goes_through_everything(void **state)
         sum.successes += r.successes;
         sum.seats += r.seats;
         sum.joined += r.joined;
+        sum.sought += r.sought;
+        sum.lined_up += r.lined_up;
+        sum.served += r.served;
+        sum.friends += r.friends;
+        sum.parties += r.parties;
+        sum.in_pods += r.in_pods;
+        sum.results += r.results;
+        sum.redelivered += r.redelivered;
+        sum.routes += r.routes;
         sum.crashes += r.crashes;
         sum.failed_commits += r.failed_commits;
         sum.cuts += r.cuts;
@@ -62,6 +71,15 @@ static void long_run_goes_through_everything(void **state)
     assert_true(sum.successes > 100);
     assert_true(sum.joined > 100);
     assert_true(sum.seats > sum.joined);
+    assert_true(sum.sought > 500);
+    assert_true(sum.parties > 100 && sum.parties < sum.sought);
+    assert_true(sum.friends > 50);
+    assert_true(sum.lined_up > 100);
+    assert_true(sum.served > 30 && sum.served < sum.lined_up);
+    assert_true(sum.in_pods > 50);
+    assert_true(sum.routes > 30);
+    assert_true(sum.results > 300);
+    assert_true(sum.redelivered > 50);
     assert_true(sum.crashes > 10);
     assert_true(sum.failed_commits > 10);
     assert_true(sum.cuts > 10);
