@@ -25,7 +25,8 @@ METHODS = {"get", "post", "put", "delete"}
 def busy(tmp_path_factory):
     """A Muster with something of everything."""
     often = [{"count": 100000, "seconds": 60}]
-    world = World(tmp_path_factory.mktemp("described"), fleets=fleets(), default_region="EU",
+    world = World(tmp_path_factory.mktemp("described"), fleets=fleets(reserve_s=3600),
+                  default_region="EU",
                   rates={"create": often, "join": often}).start()
     server, asker = world.server(capacity=3), world.chat()
     world.server(region=0)
