@@ -288,7 +288,7 @@ static void tell_positions(struct core *core, struct queue *q)
 static void settle_on_room(struct core *core, struct queue *q)
 {
     struct allocation *a = q->line[0];
-    struct room *room = seek_emptiest(core, q->fleet);
+    struct room *room = seek_emptiest(core, q->fleet, a);
     if (!room || room->row.max_players < allocation_players(a)) {
         deadline_set(core, &q->hold, DEADLINE_CORE, core->now.core_ms + TRY_MS);
         return; /* there may be one soon */
@@ -334,7 +334,7 @@ static void try_hosts(struct core *core, struct queue *q)
 /* A version may have been switched on since: then its rooms have places. */
 static void try_rooms(struct core *core, const struct fleet *fleet)
 {
-    struct room *room = seek_emptiest(core, fleet);
+    struct room *room = seek_emptiest(core, fleet, NULL);
     if (room)
         queue_room_changed(core, room);
 }

@@ -113,6 +113,8 @@ static struct room_seat *take_seat(struct core *core, const struct allocation *a
     }
     if (here && seat->row.state == ROOM_SEAT_RESERVED)
         room_seat_again(core, seat, a->row.id, &player);
+    else if (here && str_eq(name, str_of(a->row.player)))
+        room_seat_shown(core, seat, 0); /* he comes back, and has nothing else to show */
     if (here)
         return seat;
     /* A cluster's proxy still sends him there; it is given up when he can come here. */
@@ -359,16 +361,27 @@ static struct room *find_any(const struct core *core, const struct allocation *a
     return NULL;
 }
 
-struct room *seek_emptiest(const struct core *core, const struct fleet *fleet)
+/* Of those with as many places on one shelf, any. */
+static struct room *emptiest_on(const struct shelf *shelf, const struct room *except)
 {
-    (void)core;
+    for (size_t k = shelf->n; k > 0; k--) {
+        if (shelf->rooms[k - 1] != except && is_there(shelf->rooms[k - 1]))
+            return shelf->rooms[k - 1];
+    }
+    return NULL;
+}
+
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet,
+                           const struct allocation *a)
+{
     const struct version *version = version_row_of(fleet, version_of(fleet));
+    const struct room_seat *his =
+        a && wants_away(a) ? seat_of(core, a, str_of(a->row.player)) : NULL;
     struct room *best = NULL;
     for (int code = 0; version && code < REGION_CODES; code++) {
-        const struct shelf *shelf = &version->shelves[code];
-        struct room *last = shelf->n > 0 ? shelf->rooms[shelf->n - 1] : NULL;
-        if (last && is_there(last) && (!best || room_free_seats(last) > room_free_seats(best)))
-            best = last;
+        struct room *room = emptiest_on(&version->shelves[code], his ? his->room : NULL);
+        if (room && (!best || room_free_seats(room) > room_free_seats(best)))
+            best = room;
     }
     return best;
 }

@@ -31,8 +31,10 @@ bool seek_fits(const struct core *core, const struct allocation *a, const struct
 /* True when whoever takes any place of the fleet takes one in that room. */
 bool seek_takes_any(const struct room *room);
 
-/* The open room of the fleet with the most seats that nobody has, or NULL. */
-struct room *seek_emptiest(const struct core *core, const struct fleet *fleet);
+/* The open room of the fleet with the most seats that nobody has, or NULL. With an allocation: of
+ * those that it may get. */
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet,
+                           const struct allocation *a);
 
 /* A QUEUED one: a room is started for it; false when there is no host. And whether another one is
  * worth starting while so many wait. */

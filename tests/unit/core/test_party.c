@@ -279,6 +279,25 @@ static void a_party_that_moves_nowhere_in_particular_goes_to_another_room(void *
     assert_true(sits_in(f, "ben", second));
 }
 
+static void a_party_that_wants_to_move_does_not_settle_on_the_room_it_is_in(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *own = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben"), own);
+    struct room *other = room_with(f, "q1,q2,q3,q4");
+    h->leaving = true;
+    host_says(f, h);
+    queued_at(f, moves_party(f, "t2", "ann", ""), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 2000);
+    assert_int_equal(own->held, 0);
+    leaves(f, "q1");
+    assert_int_equal(other->held, 1);
+    leaves(f, "q2");
+    is_in_state(f, "t2", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", other) && sits_in(f, "ben", other));
+}
+
 static void a_party_that_would_grow_too_large_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -322,6 +341,7 @@ int main(void)
         SEEKERS_TEST(a_party_moves_together_and_stays_one),
         SEEKERS_TEST(a_party_that_cannot_move_stays_where_it_is),
         SEEKERS_TEST(a_party_that_moves_nowhere_in_particular_goes_to_another_room),
+        SEEKERS_TEST(a_party_that_wants_to_move_does_not_settle_on_the_room_it_is_in),
         SEEKERS_TEST(a_party_that_would_grow_too_large_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
