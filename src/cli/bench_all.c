@@ -48,7 +48,7 @@ static const struct part {
     {"http", bench_http, 1, "info"},
     {"join", bench_join, 2, "info"},
     {"nats", bench_nats, 2, "info"},
-    {"agones", bench_agones, 2, "info"},
+    {"agones", bench_agones, 1, "info"},
     {"spawn", bench_spawn, 0, "info"},
 };
 

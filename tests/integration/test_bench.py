@@ -14,6 +14,7 @@ SMALL = {
     "store": ("--seconds", 1),
     "http": ("--connections", 4, "--seconds", 1),
     "nats": ("--under-way", 8, "--seconds", 1),
+    "agones": ("--connections", 4, "--playing", 50, "--seconds", 1),
     "restart": ("--servers", 50, "--seats", 200),
     "footprint": (),
 }
@@ -100,8 +101,30 @@ def test_nats(tmp_path):
     assert found["n"] > 0
     assert found["allocations_per_s"] > 0 and found["publish_and_ack_per_s"] > 0
     assert found["ratio"] == pytest.approx(
-        found["allocations_per_s"] / found["publish_and_ack_per_s"], abs=0.001
+        found["allocations_per_s"] / found["publish_and_ack_per_s"], rel=0.02, abs=0.001
     )
+
+
+def test_agones(tmp_path):
+    found = measure_small("agones", tmp_path)
+    for how in ("", "unheld_"):
+        assert found[f"{how}writes_per_allocation"] == 1
+        assert found[f"{how}writes_per_move"] == 2
+        assert found[f"{how}allocations_per_s"] > 0 and found[f"{how}moves_per_s"] > 0
+        assert found[f"{how}cpu_us_per_allocation"] > 0
+        assert 0 < found[f"{how}p50_us"] <= found[f"{how}p99_us"]
+        assert found[f"{how}ratio"] == pytest.approx(
+            found[f"{how}allocations_per_s"] / found[f"{how}raw_patch_per_s"], rel=0.02, abs=0.002
+        )
+    assert found["n"] > 0 and found["n_moves"] > 0
+    assert found["conflicts"] == 0
+
+
+def test_a_cluster_that_is_held_takes_no_more_writes(tmp_path):
+    found = measure("agones", *SMALL["agones"], "--writes-per-s", 100, "--data-root", tmp_path)
+    for rate, most in (("raw_patch_per_s", 120), ("allocations_per_s", 120), ("moves_per_s", 70)):
+        assert found[rate] <= most
+    assert found["unheld_raw_patch_per_s"] > 120
 
 
 def test_restart(tmp_path):
