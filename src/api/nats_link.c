@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <nats/nats.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,20 +62,29 @@ enum {
     X(natsMsgHeader_Set)                                                                           \
     X(natsMsgHeader_Get)
 
-static struct {
+static struct functions {
 #define X(name) __typeof__(name) *name;
     NATS_FUNCTIONS(X)
 #undef X
 } nats;
 
-static bool find_functions(void *library)
-{
-#define X(name)                                                                                    \
-    *(void **)&nats.name = dlsym(library, #name);                                                  \
-    if (!nats.name)                                                                                \
-        return false;
+static const struct {
+    const char *name;
+    size_t at;
+} wanted[] = {
+#define X(name) {#name, offsetof(struct functions, name)},
     NATS_FUNCTIONS(X)
 #undef X
+};
+
+static bool find_functions(void *library)
+{
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        void *function = dlsym(library, wanted[i].name);
+        memcpy((char *)&nats + wanted[i].at, &function, sizeof(function));
+        if (!function)
+            return false;
+    }
     return true;
 }
 
@@ -382,9 +392,9 @@ static void read_status(natsMsg *message, struct nats_heard *m)
     m->missing = -1;
     if (m->body.len > 0 || nats.natsMsgHeader_Get(message, "Status", &text) != NATS_OK)
         return;
-    m->status = atoi(text);
+    m->status = (int)strtol(text, NULL, 10);
     if (nats.natsMsgHeader_Get(message, "Nats-Pending-Messages", &text) == NATS_OK)
-        m->missing = atoi(text);
+        m->missing = (int)strtol(text, NULL, 10);
 }
 
 static void hear(struct nats_link *l, natsMsg *message)
