@@ -111,7 +111,8 @@ static int judge_joined(const struct core *core, const struct agent_event *e,
 {
     if (!seat || seat->room->row.state != ROOM_OPEN)
         return ERR_BAD_KEY;
-    if (seat->row.state == ROOM_SEAT_TAKEN && !PLANTED(key_taken_twice))
+    bool shown = seat->row.state == ROOM_SEAT_TAKEN && seat->row.joined_seq != 0;
+    if (shown && !PLANTED(key_taken_twice))
         return seat->row.joined_seq == e->seq ? 0 : ERR_KEY_USED;
     return ban_of(core, str_of(seat->row.account), str_of(seat->row.address)) ? ERR_BANNED : 0;
 }
@@ -135,6 +136,8 @@ static void joined(struct core *core, conn_id conn, const struct agent_event *e)
     }
     if (seat->row.state == ROOM_SEAT_RESERVED)
         room_seat_take(core, seat, e->seq);
+    else if (seat->row.joined_seq == 0)
+        room_seat_shown(core, seat, e->seq);
     struct taken *taken = arena_alloc(&core->out->arena, sizeof(*taken));
     *taken = (struct taken){
         .seat = seat->row.id,

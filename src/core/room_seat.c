@@ -295,6 +295,13 @@ void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq)
     (void)seat_note(core, seat, NOTE_SEAT_TAKEN);
 }
 
+void room_seat_shown(struct core *core, struct room_seat *seat, int64_t seq)
+{
+    assert(seat->row.state == ROOM_SEAT_TAKEN);
+    seat->row.joined_seq = seq;
+    object_touch(core, &seat->object);
+}
+
 /* That the player has joined may wait in the queue of an agent that is dead. The row keeps its
  * time: it is over, and when the host is heard or silent it gets another. */
 void room_seat_deadline(struct core *core, struct room_seat *seat)

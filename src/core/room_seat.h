@@ -69,6 +69,9 @@ void room_seat_routed(struct core *core, struct room_seat *seat);
 /* He has joined. */
 void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq);
 
+/* TAKEN: his key was shown, by that event; or may be once more (0), for he comes back to it. */
+void room_seat_shown(struct core *core, struct room_seat *seat, int64_t seq);
+
 /* The seat is free; kick: the game server is told to let him go when he is there. why is a literal.
  */
 void room_seat_leave(struct core *core, struct room_seat *seat, struct str why);

@@ -32,6 +32,36 @@ static void a_seat_that_is_taken_does_not_expire(void **state)
     assert_true(sought(f, conn, ENVELOPE_SUCCESS)->expires_wall_ms == 0);
 }
 
+/* Seats that count as taken when they are given: the key is shown all the same. */
+static void the_key_of_a_seat_taken_at_once_opens_it_once(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "ann");
+    (void)seat_key(f->core, seat_of(f, "ann")->row.id, key);
+    say_joined(f, room, key, 2, 0);
+    say_joined(f, room, key, 2, 0);
+    say_joined(f, room, key, 3, ERR_KEY_USED);
+}
+
+/* His client crashed: he asks again, and the game server lets him in again, once. */
+static void who_comes_back_may_show_his_key_again(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    arena_of(f)->taken_at_once = false;
+    rooms_reconfigure(f);
+    host_up(f, 0, EU);
+    struct room *room = open_room(f, "ann", key);
+    say_joined(f, room, key, 2, 0);
+    say_joined(f, room, key, 3, ERR_KEY_USED);
+    conn_id conn = asks_for(f, "t1", "ann", "", "");
+    assert_true(str_eq(sought(f, conn, ENVELOPE_SUCCESS)->key, str_of(key)));
+    say_joined(f, room, key, 4, 0);
+    say_joined(f, room, key, 5, ERR_KEY_USED);
+}
+
 static void without_rejoin_he_is_moved_to_another_room(void **state)
 {
     struct fixture *f = *state;
@@ -499,6 +529,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SEEKERS_TEST(who_has_a_seat_gets_the_same_again),
         SEEKERS_TEST(a_seat_that_is_taken_does_not_expire),
+        SEEKERS_TEST(the_key_of_a_seat_taken_at_once_opens_it_once),
+        SEEKERS_TEST(who_comes_back_may_show_his_key_again),
         SEEKERS_TEST(without_rejoin_he_is_moved_to_another_room),
         SEEKERS_TEST(without_rejoin_a_reservation_stays_where_it_is),
         SEEKERS_TEST(without_rejoin_he_waits_for_a_room_that_is_not_his),
