@@ -66,7 +66,7 @@ static void set_tokens(struct gameserver *g, struct str tokens)
     forget_tokens(g);
     free(g->tokens);
     g->tokens = xmalloc(tokens.len + 1);
-    memcpy(g->tokens, tokens.at, tokens.len);
+    memcpy(g->tokens, tokens.len > 0 ? tokens.at : "", tokens.len);
     g->tokens[tokens.len] = '\0';
     for (struct str rest = str_of(g->tokens); tokens_next(&rest, &one);)
         n++;
