@@ -44,9 +44,16 @@ static int64_t id_at(const struct json *v, const char *key)
 static size_t skip_text(struct str text, size_t from)
 {
     size_t i = from + 1;
-    while (i < text.len && text.at[i] != '"')
-        i += text.at[i] == '\\' ? 2 : 1;
-    return i < text.len ? i + 1 : text.len;
+    const char *quote;
+    while (i < text.len && (quote = memchr(text.at + i, '"', text.len - i))) {
+        const char *escapes = quote;
+        while (escapes > text.at + i && escapes[-1] == '\\')
+            escapes--;
+        i = (size_t)(quote - text.at) + 1;
+        if ((quote - escapes) % 2 == 0)
+            return i;
+    }
+    return text.len;
 }
 
 static size_t skip_blanks(struct str text, size_t from)

@@ -64,6 +64,7 @@ static void test_what_nobody_reads_is_passed_over(void **state)
          "{\"a\":\"spec\",\"b\":{\"c\":\"\\\"spec\\\":{\"}}"},
         {"{\"spec\":\"text\",\"managedFields\":null}",
          "{\"managedFields\":null,\"spec\":\"text\"}"},
+        {"{\"spec\":{\"a\":\"\\\\\"},\"b\":\"\\\\\\\"\"}", "{\"b\":\"\\\\\\\"\",\"spec\":0}"},
         {"{\"spec\":{\"a\":1}", NULL},
         {"{\"spec\":{\"a\":\"1}}", NULL},
         {"{\"spec\":[", NULL},
