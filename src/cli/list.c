@@ -347,13 +347,15 @@ static void print_page(struct printer *p, const struct json *items)
         print_item(p, item, now_ms);
         p->n++;
     }
-    if (table_rows(&p->table) >= ROWS_PRINTED_AT_ONCE)
+    if (table_rows(&p->table) >= ROWS_PRINTED_AT_ONCE && !p->choice->sorted_by)
         table_print(&p->table, &p->r->term, &p->r->out);
     remote_spill(p->r);
 }
 
 static void print_end(struct printer *p)
 {
+    for (int i = p->choice->sorted_by; i > 0 && p->output != OUTPUT_JSON; i--)
+        table_sort(&p->table, (size_t)i - 1);
     if (p->output == OUTPUT_JSON)
         term_put(&p->r->out, p->n == 0 ? "[]\n" : "\n]\n");
     else

@@ -13,6 +13,7 @@ struct list_choice {
     int64_t limit;                         /* at most so many; 0 = all */
     bool (*keep)(const struct json *item); /* NULL = all */
     bool says_more;                        /* a line when there are more than the limit */
+    int sorted_by; /* a table by so many of its first columns; 0 = as they come */
 };
 
 /* Appends to r->out the items of a list operation, page after page, as remote_output wants them.

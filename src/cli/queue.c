@@ -46,7 +46,7 @@ static int draw_queues(struct remote *r, void *user)
     ask_set(&entries, "state", "queued");
     ask_set(&entries, "fleet", ask_text(user, "fleet"));
     term_put(&r->out, "\n");
-    return list_draw(r, &entries, entry_columns, &all, &n);
+    return list_draw(r, &entries, entry_columns, &(struct list_choice){.sorted_by = 3}, &n);
 }
 
 int queue_run(int argc, char **argv)

@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How a cell stands in table.cells, before its text. */
@@ -47,6 +48,62 @@ size_t table_rows(const struct table *t)
 {
     return t->n_columns ? t->n_cells / t->n_columns : 0;
 }
+
+/* ── sorting ───────────────────────────────────────────────────────────────────────────────── */
+
+/* A row where it stands in table.cells. */
+struct row {
+    const uint8_t *at;
+    size_t len;
+    size_t i; /* how many were before it */
+    struct str key;
+};
+
+static struct row read_row(const struct table *t, const uint8_t *at, size_t i, size_t column)
+{
+    struct row row = {.at = at, .i = i};
+    for (size_t k = 0; k < t->n_columns; k++) {
+        struct cell cell;
+        memcpy(&cell, at, sizeof(cell));
+        at += sizeof(cell);
+        if (k == column)
+            row.key = (struct str){(const char *)at, cell.len};
+        at += cell.len;
+    }
+    row.len = (size_t)(at - row.at);
+    return row;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a;
+    const struct row *y = b;
+    /* Numbers are written without zeros in front, so the longer one is the larger. */
+    if (x->key.len != y->key.len)
+        return x->key.len < y->key.len ? -1 : 1;
+    int order = memcmp(x->key.at, y->key.at, x->key.len);
+    return order != 0 ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+void table_sort(struct table *t, size_t column)
+{
+    size_t n = table_rows(t);
+    struct buf sorted = {0};
+    struct row *rows = xcalloc(n + 1, sizeof(*rows));
+    const uint8_t *at = t->cells.data;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = read_row(t, at, i, column);
+        at += rows[i].len;
+    }
+    qsort(rows, n, sizeof(*rows), compare_rows);
+    for (size_t i = 0; i < n; i++)
+        buf_append(&sorted, rows[i].at, rows[i].len);
+    free(rows);
+    buf_done(&t->cells);
+    t->cells = sorted;
+}
+
+/* ── printing ──────────────────────────────────────────────────────────────────────────────── */
 
 static void put_blanks(struct buf *out, size_t n)
 {

@@ -32,5 +32,9 @@ void table_cell(struct table *t, enum style style, struct str text);
 /* Rows that wait to be printed. */
 size_t table_rows(const struct table *t);
 
+/* Sorts the rows that wait by a column: by length, then by bytes, which is by size for numbers
+ * and puts texts of one kind together; those alike stay in order. */
+void table_sort(struct table *t, size_t column);
+
 /* Appends the titles, when they have not been printed, and all rows that wait; forgets these. */
 void table_print(struct table *t, const struct term *term, struct buf *out);

@@ -46,6 +46,28 @@ static void test_columns_are_as_wide_as_they_must(void **state)
     table_done(&t);
 }
 
+static void test_rows_are_sorted_by_several_columns(void **state)
+{
+    (void)state;
+    struct table t;
+    struct buf out = {0};
+    table_init(&t);
+    table_add_column(&t, "ROOM", true);
+    table_add_column(&t, "POSITION", true);
+    table_add_column(&t, "PLAYER", false);
+    cells(&t, (const char *const[]){"9", "10", "ann", "10", "1", "ben", "9", "2", "cid", "9", "2",
+                                    "dan", NULL});
+    table_sort(&t, 1);
+    table_sort(&t, 0);
+    table_print(&t, &plain, &out);
+    expect(&out, "ROOM  POSITION  PLAYER\n"
+                 "   9         2  cid\n"
+                 "   9         2  dan\n"
+                 "   9        10  ann\n"
+                 "  10         1  ben\n");
+    table_done(&t);
+}
+
 static void test_width_counts_characters_not_bytes(void **state)
 {
     (void)state;
@@ -197,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns_are_as_wide_as_they_must),
+        cmocka_unit_test(test_rows_are_sorted_by_several_columns),
         cmocka_unit_test(test_width_counts_characters_not_bytes),
         cmocka_unit_test(test_no_rows_still_have_titles),
         cmocka_unit_test(test_printed_in_parts_it_stays_aligned),
