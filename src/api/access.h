@@ -22,7 +22,7 @@
 #define ACCESS_SCOPES(X)                                                                           \
     X(READ, "muster_read", "see everything")                                                       \
     X(ADMIN, "muster_admin", "change everything; includes muster_read")                            \
-    X(ALLOCATE, "muster_allocate", "ask for matches and make lobbies")                             \
+    X(ALLOCATE, "muster_allocate", "ask for matches and players' places")                          \
     X(HOST, "game_host", "be the agent of a host")                                                 \
     X(GAME, "game", "play: create, find and join rooms")                                           \
     X(GAME_MULTI, "game_multi", "place several players together")                                  \

@@ -361,7 +361,7 @@ static void say_queued(struct buf *out, const struct view_allocation *a,
     say(out, ", for ");
     say_seconds(out, a->waited_ms);
     say(out, " by now.");
-    if (a->room != 0)
+    if (a->room != 0 && a->friends > 0)
         say(out, " That is where friends of his sit.");
     if (a->priority > 0)
         say(out, " His priority %" PRId32 " is worth %" PRId32 " min of waiting.", a->priority,

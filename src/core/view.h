@@ -344,6 +344,7 @@ struct view_allocation {
     int64_t eta_ms;   /* … by the rate at which seats came free lately; 0 = unknown */
     int64_t waited_ms;
     int32_t players; /* his party and he */
+    int32_t friends; /* whom he wants to be with */
     int64_t party;   /* 0 = he came alone */
     int64_t opened_wall_ms;
     int64_t queued_wall_ms; /* 0 = never was */

@@ -38,6 +38,7 @@ void view_row_allocation(const struct core *core, const struct row_allocation *r
         .region_name = region_name(core, row->region),
         .room = row->room,
         .players = names_count(row->party),
+        .friends = names_count(row->friends),
         .opened_wall_ms = wall_of(then, row->opened_core_ms),
         .queued_wall_ms = wall_of(then, row->queued_core_ms),
         .answered_wall_ms = row->answered_wall_ms,
