@@ -2,6 +2,7 @@
 speaks to it. Whatever the cluster does, no token is on two GameServers and none of them leaks."""
 
 import base64
+import contextlib
 import random
 import subprocess
 import time
@@ -568,7 +569,8 @@ def test_a_token_that_should_have_gone_when_we_were_killed_goes(kube, start):
         world.muster.killed = True
 
     kube.plan("patch", kill)
-    release(world, "bob")
+    with contextlib.suppress(ConnectionError):  # the answer may come before the end, or not
+        release(world, "bob")
     world.muster.finish()
     kube.annotate(name, {TOKENS: None})  # even that
     world.muster.restart()
