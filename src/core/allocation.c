@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A stored one holds its error as a number: that is part of the format. */
+_Static_assert(ERR_TICKET_CANCELLED == -27 && ERR_PLAYER_REQUIRED == -61 &&
+                   ERR_NAME_CONFLICT == -68,
+               "append to errors.def, or raise ROW_FORMAT");
+
 struct allocation *allocation_find(const struct core *core, int64_t id)
 {
     return object_find(core, ROW_allocation, id);
@@ -457,6 +462,7 @@ static void arrive(struct core *core, struct allocation *a)
             room_seat_routed(core, seat);
         room = seat ? seat->room : room;
     }
+    assert(room); /* one of them was the last that was waited for */
     allocation_done(core, a, room);
 }
 

@@ -75,7 +75,7 @@ struct allocation *allocation_named(const struct core *core, struct str name);
 struct allocation *allocation_of_player(const struct core *core, int32_t fleet, struct str account);
 
 /* The first allocation that a room's ticket was opened for, or NULL. */
-const struct allocation *allocation_of_ticket(const struct core *core, int64_t ticket);
+const struct allocation *allocation_of_ticket(const struct core *core, int64_t id);
 
 bool allocation_is_open(const struct allocation *a); /* or in line */
 

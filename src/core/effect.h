@@ -123,7 +123,7 @@ enum note {
     NOTE_VERSION_SWITCHED,
     NOTE_ALLOCATION_OPENED,          /* object: the allocation, chat: the player, text: its name */
     NOTE_ALLOCATION_QUEUED,          /* … load: the position */
-    NOTE_ALLOCATION_DONE,            /* … text: how: "rejoin" "friend" "room" "spawn" "queue" */
+    NOTE_ALLOCATION_DONE,            /* … region: how: "rejoin" "friend" "room" "spawn" "queue" */
     NOTE_ALLOCATION_FAILED,          /* … err, text: the sentence */
     NOTE_ALLOCATION_UNKNOWN_FRIENDS, /* nobody of them has a seat in the fleet */
     NOTE_TOKEN_COLLISION,            /* another player who is there has the same routing token */

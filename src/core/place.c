@@ -322,8 +322,10 @@ static int enter(struct core *core, struct placing *g)
                        room->row.max_players);
         return ERR_NO_PLACE;
     }
-    enter_room(core, g, room, room->row.region);
-    return 0;
+    int err = judge_tokens(core, g, room->fleet);
+    if (!err)
+        enter_room(core, g, room, room->row.region);
+    return err;
 }
 
 /* ── requests ──────────────────────────────────────────────────────────────────────────────── */
@@ -351,13 +353,11 @@ bool place_is_settled(const struct core *core, const struct place *p)
 
 static int find_place(struct core *core, struct placing *g)
 {
-    const struct room *room = g->p->verb == PLACE_ENTER ? room_find(core, g->p->room) : NULL;
-    const struct fleet *fleet = room ? room->fleet : g->fleet;
-    int err = fleet ? judge_tokens(core, g, fleet) : 0;
-    if (err)
-        return err;
     if (g->p->verb == PLACE_ENTER)
         return enter(core, g);
+    int err = judge_tokens(core, g, g->fleet);
+    if (err)
+        return err;
     int8_t region = region_choose(core, g->fleet->config->regions, g->p);
     if (region < 0)
         return ERR_REGION_NOT_SUPPORTED;

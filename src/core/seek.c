@@ -348,6 +348,18 @@ static struct room *find_on_shelf(const struct core *core, const struct allocati
     return NULL;
 }
 
+/* Where one of them is already, fewer places are needed than there are of them. */
+static struct room *find_with_party(const struct core *core, const struct allocation *a)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        if (seat && seek_takes_any(seat->room) && suits(core, a, seat->room))
+            return seat->room;
+    }
+    return NULL;
+}
+
 static struct room *find_any(const struct core *core, const struct allocation *a)
 {
     const struct version *version = version_row_of(a->fleet, version_of(a->fleet));
@@ -358,7 +370,7 @@ static struct room *find_any(const struct core *core, const struct allocation *a
         if (room)
             return room;
     }
-    return NULL;
+    return find_with_party(core, a);
 }
 
 /* Of those with as many places on one shelf, any. */
@@ -646,8 +658,8 @@ static void supersede(struct core *core, const struct fleet *fleet, struct str p
     queues_serve(core);
 }
 
-static struct allocation *open(struct core *core, conn_id conn, const struct seek *s,
-                               struct fleet *fleet, struct str party, int8_t region)
+static struct allocation *open_request(struct core *core, conn_id conn, const struct seek *s,
+                                       struct fleet *fleet, struct str party, int8_t region)
 {
     struct buf friends = {0};
     keep_names(&friends, s->friends, s->n_friends, s->player);
@@ -728,7 +740,7 @@ void seek(struct core *core, conn_id conn, const struct seek *s)
         refuse(core, conn, s, err, why[0] ? why : NULL);
     } else {
         supersede(core, fleet, party);
-        seek_place(core, open(core, conn, s, fleet, party, region));
+        seek_place(core, open_request(core, conn, s, fleet, party, region));
     }
     buf_done(&names);
 }
