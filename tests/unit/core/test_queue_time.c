@@ -49,12 +49,25 @@ static void who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_serv
     is_in_state(f, "ann", ALLOCATION_DONE);
 }
 
+static void a_party_gets_the_room_of_one_of_them_when_the_others_fit_there(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    h->slots = 1;
+    host_says(f, h);
+    struct room *room = room_with(f, "p1,p2,p3");
+    found_in(f, asks_for(f, "party", "ann", "", "p1"), room);
+    assert_true(sits_in(f, "ann", room));
+    assert_int_equal(room->taken, MAX_PLAYERS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SEEKERS_TEST(who_comes_to_the_line_in_time_waits_for_what_is_left),
         SEEKERS_TEST(who_comes_to_the_line_when_his_time_is_over_fails_at_once),
         SEEKERS_TEST(who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_server),
+        SEEKERS_TEST(a_party_gets_the_room_of_one_of_them_when_the_others_fit_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
