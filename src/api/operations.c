@@ -90,7 +90,7 @@ static const char *const bool_words[] = {"true", "false", NULL};
 #define PLACE_ERRORS                                                                               \
     ERR_NOT_FOUND, ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_WRONG_PROVIDER, ERR_BANNED,           \
         ERR_RATE_LIMITED, ERR_TOO_MANY, ERR_NO_HOST, ERR_NO_PLACE, ERR_SPAWN_FAILED,               \
-        ERR_SPAWN_TIMEOUT, ERR_REGION_NOT_SUPPORTED
+        ERR_SPAWN_TIMEOUT, ERR_REGION_NOT_SUPPORTED, ERR_TOKEN_TAKEN
 #define GAME                                                                                       \
     {                                                                                              \
         .name = "game", .kind = FIELD_TEXT, .required = true, .min = 1, .max = 63,                 \
@@ -185,7 +185,8 @@ static const char *const bool_words[] = {"true", "false", NULL};
         ERR_QUEUE_TIMEOUT, ERR_TOKEN_TAKEN, ERR_SUPERSEDED, ERR_NAME_CONFLICT, ERR_NO_SUCH_FLEET,  \
         ERR_NOT_FOUND, ERR_WRONG_PROVIDER, ERR_NO_VERSION, ERR_VERSION_DISABLED, ERR_BANNED,       \
         ERR_TOO_MANY, ERR_NO_HOST, ERR_NO_PLACE, ERR_SPAWN_FAILED, ERR_SPAWN_TIMEOUT,              \
-        ERR_REGION_NOT_SUPPORTED, ERR_TICKET_CANCELLED, ERR_HOST_AWAY
+        ERR_REGION_NOT_SUPPORTED, ERR_TICKET_CANCELLED, ERR_HOST_AWAY, ERR_ALREADY_OVER,           \
+        ERR_ALLOCATION_TIMEOUT
 #define SCOPE_IN_LIST(name, word, help) word ", "
 #define OWN_SCOPES ACCESS_SCOPES(SCOPE_IN_LIST)
 
