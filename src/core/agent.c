@@ -265,7 +265,7 @@ bool agent_event_changes_nothing(const struct core *core, const struct agent_eve
         return room->row.state != ROOM_STARTING;
     case AGENT_JOINED:
         seat = seat_of_key(core, e->server, e->key);
-        return !seat || seat->row.state == ROOM_SEAT_TAKEN;
+        return !seat || (seat->row.state == ROOM_SEAT_TAKEN && seat->row.joined_seq != 0);
     case AGENT_LEFT:
         return !seat_of_key(core, e->server, e->key);
     default:
