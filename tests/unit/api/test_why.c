@@ -290,6 +290,10 @@ static void an_allocation_waits(void **state)
                                 .waited_ms = 12400};
     assert_allocation_sentence(&a, &room_7,
                                "Waits at position 1 for 1 seat in room 7 (arena, EU, 4 of 4 seats "
+                               "in use), for 12 s by now.");
+    a.friends = 1;
+    assert_allocation_sentence(&a, &room_7,
+                               "Waits at position 1 for 1 seat in room 7 (arena, EU, 4 of 4 seats "
                                "in use), for 12 s by now. That is where friends of his sit.");
     a.room = 0;
     a.players = 3;
