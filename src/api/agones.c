@@ -235,7 +235,7 @@ static void beat(struct cluster_fleet *f)
 {
     struct agones *a = f->agones;
     struct buf servers = {0};
-    if (f->playing > HOST_SERVERS_MAX)
+    if (f->playing > CLUSTER_SERVERS_MAX)
         return;
     list_playing(f, &servers);
     struct event e = {.kind = EVENT_HOST_BEAT, .conn = a->conn};
@@ -259,7 +259,9 @@ static void beat(struct cluster_fleet *f)
 static void beat_if_due(struct cluster_fleet *f)
 {
     int64_t since_ms = f->agones->now_ms - f->beat_ms;
-    bool due = f->beats == 0 || since_ms >= BEAT_MS || (f->changed && since_ms >= BEAT_LEAST_MS);
+    /* A beat lists them all, so the more there are the less often. */
+    int64_t least_ms = BEAT_LEAST_MS * (1 + (int64_t)f->playing / 1000);
+    bool due = f->beats == 0 || since_ms >= BEAT_MS || (f->changed && since_ms >= least_ms);
     if (due && cluster_fleet_is_current(f))
         beat(f);
 }

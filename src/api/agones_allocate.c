@@ -287,7 +287,7 @@ void allocate(struct agones *a, struct cluster_fleet *f, const struct spawn *s)
     if (map_get(&a->by_server, (uint64_t)s->server) || map_get(&a->spawns, (uint64_t)s->server))
         return; /* said again */
     bool full =
-        a->spawns.len >= AGONES_SPAWNS_MAX || f->playing + a->spawns.len >= HOST_SERVERS_MAX;
+        a->spawns.len >= AGONES_SPAWNS_MAX || f->playing + a->spawns.len >= CLUSTER_SERVERS_MAX;
     if (full) {
         n = news_add(a, NEWS_FAILED, f, s->server);
         snprintf(n->text, sizeof(n->text), "no capacity in fleet '%s'", f->config.fleet);

@@ -200,7 +200,12 @@ struct routed {
 /* As the agent sees a server of its. */
 enum host_server_state { HOST_SERVER_STARTING = 1, HOST_SERVER_RUNNING, HOST_SERVER_ENDING };
 
-enum { HOST_PORTS_MAX = 4, HOST_SERVERS_MAX = 4096, HOST_DEPLOYMENTS_MAX = 256 };
+enum {
+    HOST_PORTS_MAX = 4,
+    HOST_SERVERS_MAX = 4096,
+    CLUSTER_SERVERS_MAX = 64 * 1024, /* of a host that is a cluster's fleet */
+    HOST_DEPLOYMENTS_MAX = 256,
+};
 
 struct host_server {
     int64_t server;

@@ -154,8 +154,8 @@ static int judge(const struct core *core, const struct host_beat *beat)
     if (beat->address.len == 0 || beat->address.len >= sizeof(((struct row_host *)0)->address) ||
         beat->url.len == 0 || beat->url.len >= sizeof(((struct row_host *)0)->url))
         return ERR_BAD_ARGUMENT;
-    if (beat->slots < 0 || beat->n_servers > HOST_SERVERS_MAX ||
-        beat->n_deployments > HOST_DEPLOYMENTS_MAX)
+    size_t most = beat->fleet.len > 0 ? CLUSTER_SERVERS_MAX : HOST_SERVERS_MAX;
+    if (beat->slots < 0 || beat->n_servers > most || beat->n_deployments > HOST_DEPLOYMENTS_MAX)
         return ERR_INVALID_CAPACITY;
     return region_configured(core, beat->region) ? 0 : ERR_INVALID_REGION;
 }
