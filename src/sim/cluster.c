@@ -183,6 +183,7 @@ void cluster_leave(struct world *w, int player)
                                              .address = STR("127.0.0.1"),
                                              .fleet = STR("")};
     parcel_send(w, parcel);
+    seekers_rush(w);
 }
 
 static const struct row_room *room_numbered(const struct world *w, int64_t id)
@@ -190,7 +191,8 @@ static const struct row_room *room_numbered(const struct world *w, int64_t id)
     return map_get(&w->shadow_rooms, (uint64_t)id);
 }
 
-/* Whoever is told where to go is let in there, unless he has left meanwhile. */
+/* Whoever is told where to go is let in there, unless he has left meanwhile, or has another seat.
+ */
 void cluster_judge_success(struct world *w, const struct ask *ask, const struct effect *e)
 {
     char token[TOKEN_SIZE];
@@ -201,7 +203,7 @@ void cluster_judge_success(struct world *w, const struct ask *ask, const struct 
     const struct row_room *room = room_numbered(w, e->result->session_id);
     struct process *p = room ? process_on(cluster_of(w), room->server) : NULL;
     (void)str_copy(token, sizeof(token), e->result->token);
-    if (p && p->state == PROCESS_RUNNING && his && his->row.room == room->id && is_opaque(w) &&
+    if (p && p->state == PROCESS_RUNNING && his && his->row.ticket == e->object && is_opaque(w) &&
         find_token(p, token) < 0)
         world_broken(w, "ask %" PRId64 " is told of server %" PRId64 ", which has no token of his",
                      ask->number, room->server);

@@ -385,6 +385,8 @@ static void say_report(struct world *w, struct machine *m, struct process *p)
     p->asking = parcel->event.conn;
     p->asked_ms = w->now_ms;
     parcel_send(w, parcel);
+    if (report->verb == AGENT_LEFT)
+        seekers_rush(w);
 }
 
 static void forget_gone(struct machine *m)
@@ -467,7 +469,8 @@ bool machine_is_away(const struct world *w, int64_t host)
 
 /* ── what it hears ─────────────────────────────────────────────────────────────────────────── */
 
-/* A key opens one seat, once, and only on the server it is for. */
+/* A key opens one seat, once each time that its player asks for a place, and only on the server it
+ * is for. */
 static void judge_joined(struct world *w, struct process *p, const struct report *report,
                          const struct reply *reply)
 {
@@ -477,10 +480,13 @@ static void judge_joined(struct world *w, struct process *p, const struct report
         world_broken(w, "server %" PRId64 " took the key of another", p->server);
     if (strcmp(account, reply->text) != 0)
         world_broken(w, "the key of %s opened the seat of %s", account, reply->text);
-    for (int i = 0; i < p->n_accepted; i++) {
-        if (strcmp(p->accepted[i].key, report->key) == 0 && p->accepted[i].seq != report->seq)
-            world_broken(w, "server %" PRId64 " took a key of %s twice", p->server, account);
-    }
+    const struct shadow_seat *seat =
+        map_get(&w->shadow_seats, (uint64_t)strtoll(report->key, NULL, 10));
+    int before = 0;
+    for (int i = 0; i < p->n_accepted; i++)
+        before += strcmp(p->accepted[i].key, report->key) == 0 && p->accepted[i].seq != report->seq;
+    if (seat && before > seat->asked_again)
+        world_broken(w, "server %" PRId64 " took a key of %s twice", p->server, account);
     if (p->n_accepted == MAX_REPORTS) {
         memmove(p->accepted, p->accepted + 1, sizeof(p->accepted) - sizeof(*p->accepted));
         p->n_accepted--;

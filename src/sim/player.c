@@ -131,6 +131,7 @@ void player_part(struct world *w, struct player *p, int64_t seat)
 void player_given(struct world *w, struct player *p, const struct reply_seat *seat, int64_t server,
                   int64_t room, bool taken)
 {
+    w->result->seats++;
     p->seat = seat->seat;
     p->server = server;
     p->room = room;
@@ -161,6 +162,5 @@ void player_hear(struct world *w, const struct reply *reply)
             return;
         }
         player_given(w, &w->players[index], &reply->seats[i], reply->server, reply->session, false);
-        w->result->seats++;
     }
 }

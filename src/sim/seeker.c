@@ -13,15 +13,18 @@
 #include <string.h>
 
 enum {
+    RUSH_MS = 300,
     PATIENCE_MS = 15 * 1000,    /* then an answer was lost */
     REPEAT_MS = 60 * 1000,      /* well below the shortest time for which one is kept */
     GIVE_UP_MS = 6 * 60 * 1000, /* he forgets it */
     LONG_NAMED = 4,             /* players whose names begin alike, in the cluster only */
 };
 
-static void wake_after(struct world *w, const struct seeker *s, int64_t delay_ms)
+static void wake_after(struct world *w, const struct seeker *s, int64_t delay_ms, bool once)
 {
-    world_after(w, delay_ms, HAPPENS_SEEKER)->actor = s->index;
+    struct happening *h = world_after(w, delay_ms, HAPPENS_SEEKER);
+    h->actor = s->index;
+    h->life = once;
 }
 
 /* Rooms are small, so lines form. */
@@ -46,7 +49,7 @@ void seekers_init(struct world *w)
         struct seeker *s = &w->seekers[i];
         *s = (struct seeker){.index = i};
         s->bus = random_chance(&w->random, 60) ? BUS_NATS : BUS_HTTP;
-        wake_after(w, s, random_between(&w->random, 5 * 1000, 30 * 1000));
+        wake_after(w, s, random_between(&w->random, 5 * 1000, 30 * 1000), false);
     }
     world_after(w, 1000, HAPPENS_BROKER);
 }
@@ -203,10 +206,19 @@ static bool go_on(struct world *w, struct seeker *s, struct ask *ask)
     return ask->heard_final || w->now_ms - ask->asked_ms > GIVE_UP_MS;
 }
 
-void seeker_wake(struct world *w, struct seeker *s)
+void seekers_rush(struct world *w)
+{
+    if (w->n_seekers == 0 || w->quiet || !random_chance(&w->random, 40))
+        return;
+    int64_t index = random_between(&w->random, 0, w->n_seekers - 1);
+    wake_after(w, &w->seekers[index], random_between(&w->random, 3, RUSH_MS), true);
+}
+
+void seeker_wake(struct world *w, struct seeker *s, bool once)
 {
     struct ask *ask = ask_numbered(w, s->ask);
-    wake_after(w, s, random_between(&w->random, 1000, 16 * 1000));
+    if (!once)
+        wake_after(w, s, random_between(&w->random, 1000, 16 * 1000), false);
     if (ask && !go_on(w, s, ask))
         return;
     s->ask = 0;

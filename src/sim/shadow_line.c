@@ -308,16 +308,50 @@ static void judge_seats_of(struct world *w, const struct shadow_allocation *a)
         world_broken(w, "I4: %s has %d seats for %d players", a->row.name, n, a->n_party);
 }
 
+static bool is_newly_done(const struct shadow_allocation *a)
+{
+    return a->row.state == ALLOCATION_DONE && a->state_before != ALLOCATION_DONE;
+}
+
+/* Who asks again and gets the seat he has may show its key again; nobody else may. */
+static void judge_again(struct world *w, struct shadow_seat *s)
+{
+    size_t at = 0;
+    int again = 0;
+    for (const struct shadow_allocation *a = NULL; (a = map_next(&w->shadow_lines, &at));) {
+        bool here = is_newly_done(a) && a->row.room == s->row.room && a->row.id != s->row.ticket;
+        for (int i = 0; i < a->n_party && here; i++)
+            again += strcmp(a->party[i], s->row.account) == 0;
+    }
+    s->asked_again += again;
+    if (s->reopened && again == 0)
+        world_broken(w, "the key of seat %" PRId64 " opens it again, and %s has not asked",
+                     s->row.id, s->row.account);
+}
+
+static bool some_newly_done(const struct world *w)
+{
+    size_t at = 0;
+    for (const struct shadow_allocation *a = NULL; (a = map_next(&w->shadow_lines, &at));) {
+        if (is_newly_done(a))
+            return true;
+    }
+    return false;
+}
+
 void shadow_lines_stored(struct world *w, const struct store_batch *batch)
 {
     if (w->n_seekers == 0)
         return;
     next_batch(w);
     take_batch(w, batch);
+    bool done = some_newly_done(w);
     size_t at = 0;
-    for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));) {
+    for (struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));) {
         if (s->fresh && !s->gone)
             judge_seat(w, s);
+        if (!s->gone && (done || s->reopened))
+            judge_again(w, s);
     }
     w->stored_core_ms = batch->core_ms;
     at = 0;

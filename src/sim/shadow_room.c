@@ -30,7 +30,7 @@ static void drop_gone(struct world *w)
     size_t at = 0;
     struct shadow_seat *s = NULL;
     while ((s = map_next(&w->shadow_seats, &at))) {
-        s->fresh = false;
+        s->fresh = s->reopened = false;
         if (!s->gone)
             continue;
         if (s->early)
@@ -136,6 +136,7 @@ static void take_seat(struct world *w, const struct change *change)
     }
     bool fresh = !s;
     s = keep(&w->shadow_seats, change->id, sizeof(*s));
+    s->reopened = s->row.joined_seq && change->room_seat.joined_seq != s->row.joined_seq;
     s->row = change->room_seat;
     s->fresh = fresh;
 }

@@ -158,7 +158,7 @@ static void happen(struct world *w, struct happening *h)
         player_part(w, &w->players[h->actor], h->life);
         break;
     case HAPPENS_SEEKER:
-        seeker_wake(w, &w->seekers[h->actor]);
+        seeker_wake(w, &w->seekers[h->actor], h->life != 0);
         break;
     case HAPPENS_BROKER:
         broker_wake(w);

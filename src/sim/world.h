@@ -344,7 +344,9 @@ struct reader {
 /* One that is gone stays for a batch more: its promise may leave with the batch that ended it. */
 struct shadow_seat {
     struct row_room_seat row;
-    bool fresh; /* it came with this batch */
+    bool fresh;      /* it came with this batch */
+    bool reopened;   /* with this batch his key, which had been shown, opens it again */
+    int asked_again; /* how often he got a place and it was this one */
     bool gone;
     bool early; /* nothing on the disk says why; the note of its end must */
 };
@@ -554,7 +556,10 @@ struct process *process_on(struct machine *m, int64_t server);
 
 /* seeker.c */
 void seekers_init(struct world *w);
-void seeker_wake(struct world *w, struct seeker *s);
+void seeker_wake(struct world *w, struct seeker *s, bool once);
+
+/* A place comes free: somebody may ask at that very moment. */
+void seekers_rush(struct world *w);
 void seeker_hear(struct world *w, const struct reply *reply);
 void seekers_plane_died(struct world *w);
 struct ask *ask_numbered(struct world *w, int64_t number);
