@@ -159,10 +159,21 @@ class Muster:
         """Starts again with the same data folder; what runs is ended in good order first."""
         if self.running:
             assert self.term() == 0, self.log()
-        if same_ports:
-            return self.start(self.server_address[1], self.manager_address[1],
-                              self.http_address[1])
-        return self.start()
+        return self.start_on_same_ports() if same_ports else self.start()
+
+    def start_on_same_ports(self):
+        """Ports were picked by the system, which may give one that is free for a moment to somebody
+        else's outgoing connection."""
+        deadline = time.monotonic() + START_DEADLINE_S
+        while True:
+            try:
+                return self.start(self.server_address[1], self.manager_address[1],
+                                  self.http_address[1])
+            except NotReady as e:
+                if "address already in use" not in str(e).splitlines()[-1] or \
+                        time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def __enter__(self):
         return self.start()
