@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MODE = 0644, PADDING_MAX = 4096 };
+enum { MODE = 0644, SIZE_MIN = 4096, SHRINK_AT = 8 };
 
 void route_line_set(struct route_line *line, const char *token, const char *address, uint16_t port)
 {
@@ -118,13 +118,33 @@ static int write_all(int fd, const struct buf *text)
     return 0;
 }
 
+/* How long the file is: it doubles, so that it hardly ever grows while somebody reads it. */
+static size_t size_for(size_t len)
+{
+    size_t size = SIZE_MIN;
+    while (size < len)
+        size *= 2;
+    return size;
+}
+
+/* The text and empty lines behind it, up to that size. */
+static void pad(struct buf *ret, const struct buf *text, size_t size)
+{
+    buf_append(ret, text->data, text->len);
+    while (ret->len < size)
+        buf_append(ret, "\n", 1);
+}
+
 static int make_file(const char *path, const struct buf *text)
 {
+    struct buf whole = {0};
     size_t size = strlen(path) + sizeof(".new");
     char *made = xcalloc(1, size);
     (void)snprintf(made, size, "%s.new", path);
     int fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, MODE);
-    int err = fd < 0 ? errno : write_all(fd, text);
+    pad(&whole, text, size_for(text->len));
+    int err = fd < 0 ? errno : write_all(fd, &whole);
+    buf_done(&whole);
     if (fd >= 0)
         close(fd);
     if (err == 0 && rename(made, path) != 0)
@@ -142,13 +162,11 @@ static int write_over(int fd, const struct buf *text)
     if (fstat(fd, &was) != 0)
         return errno;
     size_t size = was.st_size > 0 ? (size_t)was.st_size : 0;
-    buf_append(&whole, text->data, text->len);
-    while (whole.len < size)
-        buf_append(&whole, "\n", 1);
+    size_t wanted = size_for(text->len);
+    pad(&whole, text, size > wanted ? size : wanted);
     int err = write_all(fd, &whole);
     buf_done(&whole);
-    bool mostly_empty = size > 2 * text->len && size - text->len > PADDING_MAX;
-    if (err == 0 && mostly_empty && ftruncate(fd, (off_t)text->len) != 0)
+    if (err == 0 && size / SHRINK_AT > wanted && ftruncate(fd, (off_t)wanted) != 0)
         err = errno;
     return err;
 }

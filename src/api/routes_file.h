@@ -3,14 +3,15 @@
  * The proxy watches the file's data, not its name, so the file is written over and never replaced.
  * Whoever reads it must find all of the old or all of the new:
  *
- *   old   version: …tokens: [A, B, C]…                     one write from the start of the file, as
- *   new   version: …tokens: [A]…  ␤␤␤␤␤␤␤␤␤␤␤␤␤␤           long as the old one at least: where the
- *                                                          new is shorter, with empty lines
+ *   old   version: …tokens: [A, B, C]… ␤␤␤␤␤␤␤␤           one write from the start of the file, as
+ *   new   version: …tokens: [A]…       ␤␤␤␤␤␤␤␤           long as the old one: empty lines fill it
+ * up
  *
  * To cut the file first would show half of it, and to cut it afterwards the new with the end of the
- * old. Empty lines mean nothing, so they can go in a step of their own, and do when they are most
- * of the file. A file that is not there yet is made under another name: an empty one would be read
- * as a mistake.
+ * old; and whoever asks how long it is, reads that, and then looks for more would find the old
+ * beginning with the new end when it grew between. So its length is 4 KiB, 8 KiB, 16 KiB … and
+ * hardly ever changes. Empty lines mean nothing; many of them go in a step of their own. A file
+ * that is not there yet is made under another name: an empty one would be read as a mistake.
  *
  * Pure but for the file. Owns nothing. */
 #pragma once

@@ -117,14 +117,29 @@ static size_t file_size(ino_t *ret_inode)
     return (size_t)s.st_size;
 }
 
+/* The text, and nothing but empty lines behind it. */
 static void assert_file(const char *text)
 {
-    char got[256] = "";
+    static char got[64 * 1024];
     FILE *f = fopen(path, "r");
     assert_non_null(f);
-    got[fread(got, 1, sizeof(got) - 1, f)] = '\0';
+    size_t n = fread(got, 1, sizeof(got), f);
     fclose(f);
-    assert_string_equal(got, text);
+    assert_memory_equal(got, text, strlen(text));
+    for (size_t i = strlen(text); i < n; i++)
+        assert_int_equal(got[i], '\n');
+}
+
+static void put_long(size_t len)
+{
+    char *text = malloc(len + 1);
+    assert_non_null(text);
+    memset(text, 'x', len);
+    text[len - 1] = '\n';
+    text[len] = '\0';
+    put(text);
+    assert_file(text);
+    free(text);
 }
 
 static void test_the_file_is_written_over_and_never_shows_the_end_of_the_old_one(void **state)
@@ -133,26 +148,37 @@ static void test_the_file_is_written_over_and_never_shows_the_end_of_the_old_one
     ino_t first = 0, now = 0;
     put("a: 123456\n");
     assert_file("a: 123456\n");
-    assert_int_equal(file_size(&first), 10);
+    assert_int_equal(file_size(&first), 4096);
     put("a: 1\n");
-    assert_file("a: 1\n\n\n\n\n\n"); /* as long as it was: what is left over is empty lines */
+    assert_file("a: 1\n");
     put("a: 12345678\n");
     assert_file("a: 12345678\n");
-    (void)file_size(&now);
+    assert_int_equal(file_size(&now), 4096);
     assert_true(first == now); /* a watcher of the data still watches it */
+}
+
+static void test_its_length_seldom_changes(void **state)
+{
+    (void)state;
+    ino_t inode = 0;
+    put_long(4096);
+    assert_int_equal(file_size(&inode), 4096);
+    put_long(4097);
+    assert_int_equal(file_size(&inode), 8192);
+    put_long(100);
+    assert_int_equal(file_size(&inode), 8192);
+    put_long(8192);
+    assert_int_equal(file_size(&inode), 8192);
 }
 
 static void test_empty_lines_go_when_they_are_most_of_it(void **state)
 {
     (void)state;
     ino_t first = 0, now = 0;
-    char long_text[10002];
-    memset(long_text, 'x', sizeof(long_text) - 2);
-    (void)strcpy(long_text + sizeof(long_text) - 2, "\n");
-    put(long_text);
-    assert_int_equal(file_size(&first), 10001);
+    put_long(40000);
+    assert_int_equal(file_size(&first), 65536);
     put("a: 1\n");
-    assert_int_equal(file_size(&now), 5);
+    assert_int_equal(file_size(&now), 4096);
     assert_file("a: 1\n");
     assert_true(first == now);
 }
@@ -176,6 +202,7 @@ int main(void)
         cmocka_unit_test(test_what_moves_does_not_stay),
         cmocka_unit_test_setup_teardown(
             test_the_file_is_written_over_and_never_shows_the_end_of_the_old_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_its_length_seldom_changes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_empty_lines_go_when_they_are_most_of_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_no_such_folder, setup, teardown),
