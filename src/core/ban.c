@@ -6,13 +6,13 @@
  * An expired ban is kept for those who look, until it must make room. Dates are wall time. */
 #include "core/ban.h"
 
+#include "base/date.h"
 #include "base/plant.h"
 #include "core/state.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ── addresses ─────────────────────────────────────────────────────────────────────────────── */
 
@@ -149,16 +149,13 @@ struct str ban_until(struct core *core, const struct ban *ban, struct str accoun
                      struct str seeker)
 {
     char text[BAN_REFUSAL_MAX];
-    char when[64] = "";
-    time_t seconds = (time_t)(ban->row.expires_wall_ms / 1000);
-    struct tm t;
+    char when[DATE_SIZE];
     bool himself = str_eq(str_of(ban->row.account), account);
     bool named = !himself || !str_eq(account, seeker);
-    if (gmtime_r(&seconds, &t))
-        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &t);
     (void)snprintf(text, sizeof(text), "%s%s%.*s is banned until %s",
                    himself ? "player" : "the address of player", named ? " " : "",
-                   named ? (int)account.len : 0, account.at, when);
+                   named ? (int)account.len : 0, account.at,
+                   date_print(ban->row.expires_wall_ms, when));
     return text_keep(core, str_of(text));
 }
 
