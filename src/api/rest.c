@@ -5,6 +5,7 @@
 #include "api/forwarded.h"
 #include "api/pubsub.h"
 #include "base/err.h"
+#include "wire/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,11 +169,20 @@ static int put_body(struct call *c)
     return arguments_put_form(&c->arguments, body);
 }
 
+static int put_segment(struct call *c, const char *name, struct str segment)
+{
+    struct buf whole = {0};
+    uri_segment(&whole, segment);
+    int err = arguments_put(&c->arguments, name, (struct str){(const char *)whole.data, whole.len});
+    buf_done(&whole);
+    return err;
+}
+
 static int gather(struct call *c, const struct route *route)
 {
     for (size_t i = 0; c->operation->fields[i].name; i++) {
         if (route->in_path[i].len > 0 &&
-            arguments_put(&c->arguments, c->operation->fields[i].name, route->in_path[i]) != 0) {
+            put_segment(c, c->operation->fields[i].name, route->in_path[i]) != 0) {
             call_refuse_argument(c);
             return ERR_BAD_ARGUMENT;
         }

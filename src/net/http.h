@@ -107,7 +107,7 @@ void http_server_tick(struct http_server *s, int64_t monotonic_ms);
 
 enum http_method http_method(const struct http_request *r);
 const char *http_method_name(const struct http_request *r); /* as the client spelt it */
-const char *http_path(const struct http_request *r);        /* decoded, without the query */
+const char *http_path(const struct http_request *r);        /* see uri_path; without the query */
 const char *http_header(const struct http_request *r, const char *name); /* NULL = absent */
 
 /* Appends every value of a header that may come several times, in order, with commas between them;

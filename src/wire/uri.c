@@ -24,20 +24,36 @@ static int escaped_byte(struct str s)
     return high < 0 || low < 0 ? 0 : high * 16 + low;
 }
 
-/* Appends s, decoded, and a NUL. In a query "+" is a space. */
+/* Appends s, decoded, and a NUL. In a query "+" is a space; in a path what is between two slashes
+ * may hold one, so that stays escaped, as does "%" itself. */
 static bool append_decoded(struct buf *out, struct str s, bool query)
 {
     while (s.len > 0) {
-        size_t n = s.at[0] == '%' ? 3 : 1;
-        char c = s.at[0] == '%' ? (char)escaped_byte(s) : s.at[0];
+        bool escaped = s.at[0] == '%';
+        size_t n = escaped ? 3 : 1;
+        char c = escaped ? (char)escaped_byte(s) : s.at[0];
         if (c == '\0')
             return false;
         c = query && s.at[0] == '+' ? ' ' : c;
-        buf_append(out, &c, 1);
+        if (escaped && !query && (c == '/' || c == '%'))
+            buf_append(out, c == '/' ? "%2F" : "%25", 3);
+        else
+            buf_append(out, &c, 1);
         s = (struct str){s.at + n, s.len - n};
     }
     buf_append(out, "", 1);
     return true;
+}
+
+void uri_segment(struct buf *out, struct str segment)
+{
+    while (segment.len > 0) {
+        int byte = segment.at[0] == '%' ? escaped_byte(segment) : 0;
+        char c = byte ? (char)byte : segment.at[0];
+        size_t n = byte ? 3 : 1;
+        buf_append(out, &c, 1);
+        segment = (struct str){segment.at + n, segment.len - n};
+    }
 }
 
 static bool append_argument(struct buf *out, struct str s)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +19,11 @@ struct uri {
 bool uri_parse(const char *target, struct uri *ret);
 void uri_done(struct uri *u);
 
+/* Decoded, but for escaped slashes and percent signs: a "/" in it is one between two segments. */
 const char *uri_path(const struct uri *u);
+
+/* Appends a segment of such a path, wholly decoded. */
+void uri_segment(struct buf *out, struct str segment);
 
 /* Walks the arguments in their order: start with *at = 0; false at the end. A key without "=" has
  * value "". */

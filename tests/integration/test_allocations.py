@@ -329,6 +329,15 @@ def test_who_gives_up_is_out_of_the_line(small):
     assert seeker.cancel("nobody").error["code"] == "not_found"
 
 
+def test_a_name_with_slashes_is_found_by_its_path(small):
+    fill(small)
+    seeker = small.seeker
+    seeker.queued("cat", ticket="eu/cat/100%")
+    assert seeker.look("eu%2Fcat%2f100%25")["player"] == "cat"
+    assert seeker.cancel("eu%2Fcat%2F100%25").json["ticketId"] == "eu/cat/100%"
+    assert seeker.cancel("eu/cat/100%25").error["code"] == "not_found"
+
+
 def test_an_operator_takes_somebody_out_of_the_line(small):
     fill(small)
     small.seeker.queued("cat", ticket="cat")

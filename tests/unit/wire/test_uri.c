@@ -41,11 +41,32 @@ static void paths_are_decoded(void **state)
     (void)state;
     reads("/", "/");
     reads("/v1/servers", "/v1/servers");
-    reads("/a%20b%2Fc%2fd+e", "/a b/c/d+e");
+    reads("/a%20b%2Fc%2fd+e", "/a b%2Fc%2Fd+e");
     reads("/%C3%A5%FF", "/\xC3\xA5\xFF");
-    reads("/%2525", "/%25");
+    reads("/%2525", "/%2525");
     reads("*", "*");
     reads("", "/");
+}
+
+/* What is between two slashes may hold one, and a percent sign. */
+static void a_segment_is_what_was_escaped(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"plain", "plain"}, {"a%2Fb", "a/b"}, {"100%25", "100%"}, {"%252F", "%2F"}, {"%2F", "/"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char target[64];
+        struct uri u;
+        struct buf segment = {0};
+        (void)snprintf(target, sizeof(target), "/x/%s", names[i][0]);
+        assert_true(uri_parse(target, &u));
+        assert_null(strchr(uri_path(&u) + 3, '/'));
+        uri_segment(&segment, str_of(uri_path(&u) + 3));
+        buf_append(&segment, "", 1);
+        assert_string_equal((const char *)segment.data, names[i][1]);
+        buf_done(&segment);
+        uri_done(&u);
+    }
 }
 
 static void queries_are_arguments_in_order(void **state)
@@ -114,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_decoded),
+        cmocka_unit_test(a_segment_is_what_was_escaped),
         cmocka_unit_test(queries_are_arguments_in_order),
         cmocka_unit_test(who_names_the_authority_means_the_same),
         cmocka_unit_test(broken_escapes_and_nul_are_refused),
