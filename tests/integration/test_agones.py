@@ -3,6 +3,7 @@ speaks to it. Whatever the cluster does, no token is on two GameServers and none
 
 import base64
 import contextlib
+import os
 import random
 import subprocess
 import time
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from kube import TOKENS, Kube
-from muster_proc import Muster, NotReady
+from muster_proc import Muster, NotReady, binary
 
 PATIENCE_S = 30.0
 
@@ -689,6 +690,39 @@ def test_a_cluster_of_another_authority_is_not_believed(make_world, certificate,
         await_that("it says so", lambda: "certificate" in
                    world.api.ask("GET", "/readyz").error["message"].lower())
         assert not kube.requests
+
+
+def in_a_pod(folder, binary):
+    """A program that sees the folder where a pod finds its service account, and starts Muster."""
+    program = folder / "in-a-pod"
+    program.write_text(f"""#!/bin/sh
+exec unshare --mount --propagation private sh -c '
+    mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io &&
+    ln -s {folder}/account /run/secrets/kubernetes.io/serviceaccount && exec "$0" "$@"' {binary} "$@"
+""")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a pod's folder is made by a mount")
+def test_in_a_pod_everything_is_found(make_world, certificate, tmp_path, monkeypatch):
+    account = tmp_path / "account"
+    account.mkdir()
+    (account / "ca.crt").write_bytes((certificate / "cert.pem").read_bytes())
+    (account / "token").write_text("first")
+    with Kube(tls=(certificate / "cert.pem", certificate / "key.pem"), token="first") as kube:
+        kube.add("starx", 2)
+        host, port = kube.url.removeprefix("https://").rsplit(":", 1)
+        monkeypatch.setenv("MUSTER_BIN", str(in_a_pod(tmp_path, binary())))
+        world = make_world(default_region="EU", env={
+            "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}, fleets=[
+            {"name": "default"}, {"name": "starx", "provider": "agones", "max_players": 1}])
+        await_ready(world)
+        allocate(world, "t-1", "ann")
+        # Kubernetes writes a new token there before the old one ends.
+        (account / "token").write_text("second")
+        kube.token = "second"
+        allocate(world, "t-2", "bob")
 
 
 def test_a_kubeconfig_that_cannot_be_used_is_a_sentence(tmp_path):
