@@ -15,6 +15,23 @@ static void append_escaped(struct buf *out, const char *text)
     }
 }
 
+/* Slashes between segments are no part of them, and what is still escaped stays so. */
+static void append_path(struct buf *out, const char *path)
+{
+    for (; *path; path++) {
+        char one[2] = {*path};
+        if (*path == '/' || *path == '%')
+            buf_append(out, path, 1);
+        else
+            append_escaped(out, one);
+        if (*path == '%') {
+            assert(strncmp(path, "%2F", 3) == 0 || strncmp(path, "%25", 3) == 0);
+            buf_append(out, path + 1, 2);
+            path += 2;
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *target = strndup((const char *)data, size);
@@ -25,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *key = NULL;
     const char *value = NULL;
     if (target && uri_parse(target, &u)) {
-        append_escaped(&again, uri_path(&u));
+        append_path(&again, uri_path(&u));
         for (char mark = '?'; uri_next(&u, &at, &key, &value); mark = '&') {
             buf_append(&again, &mark, 1);
             append_escaped(&again, key);
