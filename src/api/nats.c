@@ -633,7 +633,10 @@ static void nats_publish(struct bus *b, const struct bus_result *r)
     struct nats *n = nats_of(b);
     if (r->news && n->state != RUNNING)
         return;
-    struct letter *l = add_letter(n, r->news ? STR("") : write_id(n, r), STR(""), r->body);
+    /* What never became an allocation can be asked again under the same name and fail otherwise:
+     * with an id the broker would drop that. */
+    bool once = !r->news && r->allocation > 0;
+    struct letter *l = add_letter(n, once ? write_id(n, r) : STR(""), STR(""), r->body);
     l->allocation = r->allocation;
     l->state = r->state;
     send_more(n);

@@ -104,6 +104,17 @@ def test_the_seeds_three_requests_get_three_results(world, agent, client):
     assert await_acknowledged(client)["ack_floor"]["consumer_seq"] == 3
 
 
+def test_one_name_may_fail_twice_for_different_reasons(world, agent, client):
+    """The broker would drop the second as a repeat of the first."""
+    results = client.follow(RESULT)
+    client.store(REQUEST, request("a", "ann", fleet="nope"))
+    assert client.next(results).json["errorMessage"] == "fleet 'nope' not found"
+    client.store(REQUEST, request("a", "ann", joinOnIds=["nobody"]))
+    second = client.next(results)
+    assert second.json["errorMessage"] == "friends not found on any gameserver"
+    assert second.head["Nats-Msg-Id"] == "a:Failure"
+
+
 def test_what_is_wrong_is_answered_in_a_sentence(world, client):
     results = client.follow(RESULT)
     client.store(REQUEST,
