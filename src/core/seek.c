@@ -606,7 +606,12 @@ static struct fleet *judge_fleet(struct core *core, const struct seek *s, int *r
         *ret_err = ERR_NO_SUCH_FLEET;
         return NULL;
     }
-    *ret_err = fleet->config->provider == PROVIDER_CHAT ? ERR_WRONG_PROVIDER : 0;
+    bool chat = fleet->config->provider == PROVIDER_CHAT;
+    if (chat)
+        (void)snprintf(why, SENTENCE_MAX,
+                       "fleet '%s' takes matches of chat servers, not single players",
+                       fleet->row.name);
+    *ret_err = chat ? ERR_WRONG_PROVIDER : 0;
     return fleet;
 }
 
