@@ -462,7 +462,8 @@ static void what_cannot_be_is_refused_in_words(void **state)
     e = wants(f, "t1", "ann");
     e.seek.where.fleet = STR("default");
     step(f, &e);
-    sought_not(f, e.conn, ERR_WRONG_PROVIDER, err_sentence(ERR_WRONG_PROVIDER));
+    sought_not(f, e.conn, ERR_WRONG_PROVIDER,
+               "fleet 'default' takes matches of chat servers, not single players");
     e = wants(f, "", "ann");
     step(f, &e);
     sought_not(f, e.conn, ERR_BAD_ARGUMENT, err_sentence(ERR_BAD_ARGUMENT));
