@@ -248,11 +248,38 @@ static void disperse(struct core *core, struct room *room)
     }
 }
 
+static void rooms_changed(struct core *core, const struct fleet *fleet)
+{
+    LIST_EACH(&fleet->versions, version, struct version, in_fleet)
+    {
+        for (int code = 0; code < REGION_CODES; code++) {
+            const struct shelf *shelf = &version->shelves[code];
+            for (size_t i = 0; i < shelf->n; i++)
+                queue_room_changed(core, shelf->rooms[i]);
+        }
+    }
+}
+
+/* Whatever turned a version on or off: those who wait for any place are the first to have one. */
+static void notice_versions(struct core *core)
+{
+    size_t at = 0;
+    if (core->allocations_in[ALLOCATION_QUEUED] == 0)
+        return;
+    for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
+        if (!has_waiting(fleet->queue) || fleet->queue->version == seek_version(fleet))
+            continue;
+        fleet->queue->version = seek_version(fleet);
+        rooms_changed(core, fleet);
+    }
+}
+
 /* Each room that came to have a place, until nothing changes any more: who is moved away from one
  * makes room there. Everybody who is placed leaves a line, so it ends. */
 void queues_serve(struct core *core)
 {
     allocations_seek_again(core);
+    notice_versions(core);
     while (!list_empty(&core->to_serve)) {
         struct room *room = container_of(list_first(&core->to_serve), struct room, to_serve);
         list_remove(&room->to_serve);

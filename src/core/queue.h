@@ -34,6 +34,7 @@ struct queue {
     int64_t first_since_core_ms;        /* when the first of the line became the first */
     int64_t given_core_ms[QUEUE_GIVEN]; /* when seats were last given from this line, a ring */
     int n_given;
+    uint64_t version; /* a fleet's line: which version is taken by those who name none, as a hash */
     struct deadline tell; /* positions have changed */
     struct deadline hold; /* the first has been it for HOLD_MS */
 };

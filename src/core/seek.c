@@ -63,6 +63,11 @@ static struct str version_of(const struct fleet *fleet)
     return found;
 }
 
+uint64_t seek_version(const struct fleet *fleet)
+{
+    return str_hash(1, version_of(fleet));
+}
+
 bool seek_takes_any(const struct room *room)
 {
     return str_eq(str_of(room->version->row.name), version_of(room->fleet));

@@ -28,6 +28,9 @@ int32_t seek_needs(const struct core *core, const struct allocation *a, const st
  * be placed anew does not get the one he is in. Seats that are held count. */
 bool seek_fits(const struct core *core, const struct allocation *a, const struct room *room);
 
+/* Which version they get who name none, as a hash: when it changes, other rooms have places. */
+uint64_t seek_version(const struct fleet *fleet);
+
 /* True when whoever takes any place of the fleet takes one in that room. */
 bool seek_takes_any(const struct room *room);
 
