@@ -238,16 +238,34 @@ static void judge_passed(struct world *w, const struct shadow_seat *s, int64_t k
     }
 }
 
+/* When he came for that seat. Whoever asks again while it is reserved makes it his newer request's;
+ * within one batch nobody sees that an older one got it. */
+static const struct shadow_allocation *
+first_request(struct world *w, const struct shadow_allocation *a, int64_t room)
+{
+    size_t at = 0;
+    const struct shadow_allocation *first = a;
+    for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
+        bool his = b->row.state == ALLOCATION_DONE && b->row.room == room &&
+                   strcmp(b->row.player, a->row.player) == 0;
+        if (his && key_of(b) < key_of(first))
+            first = b;
+    }
+    return first;
+}
+
 /* A room that is being started is for those it was started for. */
 static void judge_seat(struct world *w, const struct shadow_seat *s)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)s->row.room);
     const struct shadow_allocation *a = line_of(w, s->row.ticket);
+    a = a ? first_request(w, a, s->row.room) : NULL;
     if (!room || room->opened_core_ms == 0 || room->opened_core_ms >= w->stored_core_ms ||
         s->row.reserved_core_ms <= room->opened_core_ms || sat_there(w, s->row.account, room->id))
         return;
-    judge_passed(w, s, a ? key_of(a) : s->row.reserved_core_ms, a ? a->row.id : s->row.ticket,
-                 room);
+    /* Without a request he may have come by the players' door, and again, within one batch: nobody
+     * sees his first seat there. So only those count who stood in line before it. */
+    judge_passed(w, s, a ? key_of(a) : w->before_core_ms, a ? a->row.id : 0, room);
 }
 
 /* ── the first of a line ───────────────────────────────────────────────────────────────────── */
@@ -353,6 +371,7 @@ void shadow_lines_stored(struct world *w, const struct store_batch *batch)
         if (!s->gone && (done || s->reopened))
             judge_again(w, s);
     }
+    w->before_core_ms = w->stored_core_ms;
     w->stored_core_ms = batch->core_ms;
     at = 0;
     for (struct shadow_allocation *a = NULL; (a = map_next(&w->shadow_lines, &at));) {

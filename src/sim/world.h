@@ -418,6 +418,7 @@ struct world {
     struct map shadow_firsts;   /* room id → struct shadow_first */
     struct map shadow_versions; /* version id → struct row_version */
     int64_t stored_core_ms;     /* of the newest batch */
+    int64_t before_core_ms;     /* … of the one before */
     int32_t arena_id;           /* the fleets' ids; 0 = not known yet */
     int32_t pods_id;
     struct map wires; /* conn id → struct wire */
