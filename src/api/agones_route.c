@@ -347,19 +347,20 @@ static void dispatch(struct agones *a, struct route_change *c)
 {
     struct gameserver *g = map_get(&a->by_server, (uint64_t)c->server);
     struct allocating *spawn = map_get(&a->spawns, (uint64_t)c->server);
-    bool wait = c->on && spawn_with(a, str_of(c->token), spawn);
-    if (g && wait && a->now_ms >= c->give_up_ms)
-        route_failed(a, c, ERR_IO, "nobody knows where the token is");
-    else if (g && wait)
+    bool starts = !g && spawn && !spawn->doomed;
+    bool unsure = c->on && spawn_with(a, str_of(c->token), spawn); /* where the token is */
+    bool unseen = !g && !starts && !all_synced(a);
+    bool wait = (g && unsure) || unseen;
+    if (wait && a->now_ms < c->give_up_ms)
         list_append(&a->held, &c->in_list);
+    else if (g && unsure)
+        route_failed(a, c, ERR_IO, "nobody knows where the token is");
     else if (g && c->on)
         add(a, g, c);
     else if (g)
         take_out(a, g, c);
-    else if (spawn && !spawn->doomed)
+    else if (starts)
         list_append(&spawn->changes, &c->in_list);
-    else if (!all_synced(a) && a->now_ms < c->give_up_ms)
-        list_append(&a->held, &c->in_list);
     else
         route_failed(a, c, ERR_NOT_FOUND, "the GameServer is gone");
 }

@@ -210,10 +210,11 @@ static void join(struct meeting *m, uint64_t *dice)
                         .where = {.fleet = STR("friends"), .region = REGION}};
     step(m, &(struct event){.kind = EVENT_SEEK, .conn = 1, .seek = seek});
     look(m, from);
-    step(m, &(struct event){
-                .kind = EVENT_OPERATE,
-                .conn = 1,
-                .operate = {.verb = OPERATE_KICK, .target = atoll(m->key), .who = STR("bench")}});
+    step(m, &(struct event){.kind = EVENT_OPERATE,
+                            .conn = 1,
+                            .operate = {.verb = OPERATE_KICK,
+                                        .target = strtoll(m->key, NULL, 10),
+                                        .who = STR("bench")}});
     if (m->asked % TOGETHER == 0)
         turn(m);
 }

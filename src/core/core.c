@@ -364,17 +364,22 @@ static bool needs_no_write(struct core *core, const struct event *event)
     }
 }
 
+static void tick(struct core *core)
+{
+    bans_settle(core);
+    if (core->read_only)
+        return;
+    deadlines_run(core);
+    operate_settle(core);
+    versions_settle(core);
+    allocations_settle(core);
+}
+
 static void dispatch(struct core *core, const struct event *event)
 {
     switch (event->kind) {
     case EVENT_TICK:
-        bans_settle(core);
-        if (!core->read_only) {
-            deadlines_run(core);
-            operate_settle(core);
-            versions_settle(core);
-            allocations_settle(core);
-        }
+        tick(core);
         break;
     case EVENT_SERVER_HELLO:
         server_hello(core, event->conn, &event->server_hello);
