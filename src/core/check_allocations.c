@@ -64,9 +64,9 @@ static const char *check_queue_of(struct core *core, struct room *room)
     if (room->held < 0 || room->held > room_empty_seats(room))
         return broken(core, "Q2: room %" PRId64 " holds %d seats of %d", room->row.id, room->held,
                       room_empty_seats(room));
-    if (room->held > 0 && (!room->queue || room->queue->n == 0))
+    if (room->held > 0 && !queue_waits(room->queue))
         return broken(core, "Q2: room %" PRId64 " holds seats for nobody", room->row.id);
-    if (!room->queue || room->queue->n == 0)
+    if (!queue_waits(room->queue))
         return NULL;
     const char *why = check_order(core, room->queue);
     if (!why && room_is_over(room) && !link_in_list(&room->to_serve))

@@ -188,15 +188,6 @@ static int judge_size(struct placing *g)
     return ERR_BAD_ARGUMENT;
 }
 
-static int judge_limits(const struct core *core)
-{
-    int32_t rooms =
-        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
-    bool many = rooms >= core->config.limits.rooms ||
-                core->room_tickets_open >= core->config.limits.tickets_open;
-    return many ? ERR_TOO_MANY : 0;
-}
-
 static struct host *find_host(struct core *core, struct placing *g, int8_t region)
 {
     struct no_host none;
@@ -215,7 +206,7 @@ static int create_room(struct core *core, struct placing *g, int8_t region)
     char why[SETTINGS_WHY_MAX];
     int err = judge_size(g);
     if (!err)
-        err = judge_limits(core);
+        err = rooms_are_many(core) ? ERR_TOO_MANY : 0;
     if (!err && (err = settings_take(g->p->settings, &settings, why)))
         (void)snprintf(g->text, sizeof(g->text), "%s", why);
     struct host *host = err ? NULL : find_host(core, g, region);

@@ -170,21 +170,16 @@ static void given(struct core *core, struct queue *q)
 
 /* ── serving ───────────────────────────────────────────────────────────────────────────────── */
 
-static bool has_waiting(const struct queue *q)
-{
-    return q && q->n > 0;
-}
-
 void queue_room_changed(struct core *core, struct room *room)
 {
-    bool wanted = has_waiting(room->queue) || has_waiting(room->fleet->queue);
+    bool wanted = queue_waits(room->queue) || queue_waits(room->fleet->queue);
     if (wanted && !link_in_list(&room->to_serve))
         list_append(&core->to_serve, &room->to_serve);
 }
 
 void queue_room_over(struct core *core, struct room *room)
 {
-    if (has_waiting(room->queue) && !link_in_list(&room->to_serve))
+    if (queue_waits(room->queue) && !link_in_list(&room->to_serve))
         list_append(&core->to_serve, &room->to_serve);
 }
 
@@ -241,7 +236,7 @@ static void serve_room(struct core *core, struct room *room)
 /* They look for their friends again, then for any place. */
 static void disperse(struct core *core, struct room *room)
 {
-    while (has_waiting(room->queue)) {
+    while (queue_waits(room->queue)) {
         struct allocation *a = room->queue->line[0];
         allocation_reopen(core, a);
         seek_place(core, a);
@@ -267,7 +262,7 @@ static void notice_versions(struct core *core)
     if (core->allocations_in[ALLOCATION_QUEUED] == 0)
         return;
     for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
-        if (!has_waiting(fleet->queue) || fleet->queue->version == seek_version(fleet))
+        if (!queue_waits(fleet->queue) || fleet->queue->version == seek_version(fleet))
             continue;
         fleet->queue->version = seek_version(fleet);
         rooms_changed(core, fleet);
@@ -374,7 +369,7 @@ void queues_try_hosts(struct core *core)
     core->tried_hosts_core_ms = core->now.core_ms;
     size_t at = 0;
     for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
-        if (!fleet->config || !has_waiting(fleet->queue))
+        if (!fleet->config || !queue_waits(fleet->queue))
             continue;
         try_rooms(core, fleet);
         try_hosts(core, fleet->queue);

@@ -42,6 +42,12 @@ struct queue {
 /* The line of that room or, when NULL, of the fleet; made when needed. */
 struct queue *queue_of(struct fleet *fleet, struct room *room);
 
+/* True when somebody stands in it; NULL is fine. */
+static inline bool queue_waits(const struct queue *q)
+{
+    return q && q->n > 0;
+}
+
 void queue_add(struct core *core, struct queue *q, struct allocation *a);
 void queue_remove(struct core *core, struct allocation *a);
 

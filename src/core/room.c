@@ -44,6 +44,14 @@ bool room_is_over(const struct room *room)
     return room->row.state == ROOM_ENDING || room->row.state == ROOM_ENDED;
 }
 
+bool rooms_are_many(const struct core *core)
+{
+    int32_t rooms =
+        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
+    return rooms >= core->config.limits.rooms ||
+           core->room_tickets_open >= core->config.limits.tickets_open;
+}
+
 const struct fleet_config *room_config(const struct room *room)
 {
     static const struct fleet_config gone = {

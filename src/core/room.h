@@ -65,6 +65,9 @@ int32_t room_free_seats(const struct room *room);
 int32_t room_empty_seats(const struct room *room);
 bool room_is_over(const struct room *room); /* ENDING or ENDED */
 
+/* True when no more may be started: as many rooms or requests for one as are allowed. */
+bool rooms_are_many(const struct core *core);
+
 /* True when the room's settings are what the filter (NULL = any) asks for. */
 bool room_suits(const struct room *room, const struct filter *filter);
 

@@ -434,14 +434,6 @@ static bool join_starting(struct core *core, struct allocation *a)
     return false;
 }
 
-static bool too_many_rooms(const struct core *core)
-{
-    int32_t rooms =
-        core->rooms_in[ROOM_STARTING] + core->rooms_in[ROOM_OPEN] + core->rooms_in[ROOM_ENDING];
-    return rooms >= core->config.limits.rooms ||
-           core->room_tickets_open >= core->config.limits.tickets_open;
-}
-
 static void start_on(struct core *core, struct allocation *a, struct host *host)
 {
     struct place_player players[PARTY_MAX];
@@ -462,7 +454,7 @@ static struct host *host_for(const struct core *core, const struct allocation *a
 {
     struct no_host none;
     bool elsewhere = a->fleet->config->other_regions;
-    if (too_many_rooms(core) || allocation_players(a) > a->fleet->config->max_players)
+    if (rooms_are_many(core) || allocation_players(a) > a->fleet->config->max_players)
         return NULL;
     return choose_host(core, a->fleet, a->row.region, elsewhere, NULL, 0, &none);
 }
@@ -499,7 +491,7 @@ static void go_anywhere(struct core *core, struct allocation *a)
         return;
     struct host *host = NULL;
     struct room *room = find_any(core, a);
-    bool others = a->fleet->queue && a->fleet->queue->n > 0;
+    bool others = queue_waits(a->fleet->queue);
     bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
     if (room)
         enter(core, a, room, "room");

@@ -138,6 +138,12 @@ struct core {
     char check_text[200];
 };
 
+/* Where a moment of core's clock stands on the wall's, by an instant of both; 0 stays 0. */
+static inline int64_t wall_at(struct instant then, int64_t core_ms)
+{
+    return core_ms ? then.wall_ms - (then.core_ms - core_ms) : 0;
+}
+
 struct peer *peer_find(const struct core *core, conn_id conn);
 void peer_bind(struct core *core, conn_id conn, struct peer peer);
 void peer_unbind(struct core *core, conn_id conn);

@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static int64_t wall_at(struct instant now, int64_t core_ms)
-{
-    return core_ms ? now.wall_ms - (now.core_ms - core_ms) : 0;
-}
-
 static int64_t wall_of(const struct core *core, int64_t core_ms)
 {
     return wall_at(core->now, core_ms);

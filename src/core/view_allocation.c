@@ -11,12 +11,6 @@ static const char *const state_names[ALLOCATION_STATES] = {
 static const char *const bus_names[BUSES] = {
     [BUS_HTTP] = "http", [BUS_NATS] = "nats", [BUS_PUBSUB] = "pubsub"};
 
-/* Where a time of core's clock stands on the other; 0 stays 0. */
-static int64_t wall_of(struct instant then, int64_t core_ms)
-{
-    return core_ms ? then.wall_ms + core_ms - then.core_ms : 0;
-}
-
 void view_row_allocation(const struct core *core, const struct row_allocation *row,
                          struct instant then, struct view_allocation *ret)
 {
@@ -39,10 +33,10 @@ void view_row_allocation(const struct core *core, const struct row_allocation *r
         .room = row->room,
         .players = names_count(row->party),
         .friends = names_count(row->friends),
-        .opened_wall_ms = wall_of(then, row->opened_core_ms),
-        .queued_wall_ms = wall_of(then, row->queued_core_ms),
+        .opened_wall_ms = wall_at(then, row->opened_core_ms),
+        .queued_wall_ms = wall_at(then, row->queued_core_ms),
         .answered_wall_ms = row->answered_wall_ms,
-        .deadline_wall_ms = wall_of(then, row->deadline_core_ms),
+        .deadline_wall_ms = wall_at(then, row->deadline_core_ms),
     };
 }
 
@@ -92,17 +86,12 @@ static void show_queue(const struct core *core, const struct queue *q, struct vi
     }
 }
 
-static bool is_wanted(const struct queue *q)
-{
-    return q && q->n > 0;
-}
-
 bool view_queue(const struct core *core, int64_t fleet_id, int64_t room_id, struct view_queue *ret)
 {
     const struct fleet *fleet = room_id == 0 ? fleet_find(core, (int32_t)fleet_id) : NULL;
     const struct room *room = room_id != 0 ? room_find(core, room_id) : NULL;
     const struct queue *q = room ? room->queue : fleet ? fleet->queue : NULL;
-    if (!is_wanted(q))
+    if (!queue_waits(q))
         return false;
     show_queue(core, q, ret);
     return true;

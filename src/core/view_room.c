@@ -4,14 +4,9 @@
 
 #include <string.h>
 
-static int64_t wall_then(struct instant then, int64_t core_ms)
-{
-    return core_ms ? then.wall_ms - (then.core_ms - core_ms) : 0;
-}
-
 static int64_t wall_of(const struct core *core, int64_t core_ms)
 {
-    return wall_then(core->now, core_ms);
+    return wall_at(core->now, core_ms);
 }
 
 /* When it fires, whatever its clock; 0 when it is not set. */
@@ -136,9 +131,9 @@ void view_row_room(const struct core *core, const struct row_room *row, struct i
         .run_ms = row->run_ms,
         .settings = row->settings,
         .tail = row->tail,
-        .created_wall_ms = wall_then(then, row->created_core_ms),
-        .opened_wall_ms = wall_then(then, row->opened_core_ms),
-        .deadline_wall_ms = wall_then(then, row->deadline_core_ms),
+        .created_wall_ms = wall_at(then, row->created_core_ms),
+        .opened_wall_ms = wall_at(then, row->opened_core_ms),
+        .deadline_wall_ms = wall_at(then, row->deadline_core_ms),
     };
     show_place(core, row, ret);
 }
@@ -221,9 +216,9 @@ void view_row_room_seat(const struct core *core, const struct row_room_seat *row
         .address = row->address,
         .state = row->state == ROOM_SEAT_TAKEN ? "taken" : "reserved",
         .multi = row->multi,
-        .reserved_wall_ms = wall_then(then, row->reserved_core_ms),
-        .joined_wall_ms = wall_then(then, row->joined_core_ms),
-        .deadline_wall_ms = wall_then(then, row->deadline_core_ms),
+        .reserved_wall_ms = wall_at(then, row->reserved_core_ms),
+        .joined_wall_ms = wall_at(then, row->joined_core_ms),
+        .deadline_wall_ms = wall_at(then, row->deadline_core_ms),
         .info = row->info,
         .sealed = row->sealed,
     };
@@ -295,9 +290,9 @@ void view_row_room_ticket(const struct core *core, const struct row_room_ticket 
         .err = row->error,
         .why = row->why,
         .room = row->room,
-        .opened_wall_ms = wall_then(then, row->opened_core_ms),
+        .opened_wall_ms = wall_at(then, row->opened_core_ms),
         .answered_wall_ms = row->answered_wall_ms,
-        .deadline_wall_ms = wall_then(then, row->deadline_core_ms),
+        .deadline_wall_ms = wall_at(then, row->deadline_core_ms),
     };
 }
 
