@@ -1,15 +1,16 @@
 """Examples are run as a reader would run them."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+import muster_proc
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_friends_over_nats_shows_three_successes():
-    build = Path(os.environ["MUSTER_BIN"]).parent
+    build = Path(muster_proc.binary()).parent
     run = subprocess.run([sys.executable, ROOT / "examples" / "friends_over_nats", build],
                          capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
