@@ -79,3 +79,8 @@ static inline struct link *list_first(const struct list *l)
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it cannot see that a removed link is gone. */
     return list_empty(l) ? NULL : l->head.next;
 }
+
+static inline struct link *list_last(const struct list *l)
+{
+    return list_empty(l) ? NULL : l->head.prev;
+}

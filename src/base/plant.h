@@ -27,6 +27,7 @@ enum plant {
     PLANT_old_seat_first,      /* a player's old seat is given up before he has the new one */
     PLANT_queue_window,        /* a seat that comes free is offered to the line at the next tick */
     PLANT_redelivery_takes_twice, /* a request that is delivered again takes another seat */
+    PLANT_token_reconfigured, /* seats change their tokens when their fleet is configured anew */
 };
 
 #ifndef MUSTER_PLANT

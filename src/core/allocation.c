@@ -125,7 +125,7 @@ static struct str route_of(const struct core *core, const struct allocation *a, 
                            struct str account, struct arena *memory)
 {
     char token[ROUTE_TOKEN_SIZE];
-    route_token(core, a->fleet->config, seat, account, token);
+    route_token(core, a->fleet, seat, account, token);
     return arena_str(memory, str_of(token));
 }
 

@@ -103,9 +103,9 @@ static const char *check_sums(struct core *core)
 /* A token is on one endpoint: no two players of a fleet who are there have the same. */
 static const char *check_token(struct core *core, struct room_seat *seat)
 {
-    const struct fleet *fleet = fleet_find(core, seat->row.fleet);
-    if (fleet && route_taken(core, fleet, str_of(seat->row.account)) && room_seat_is_his(seat) &&
-        seat->room->fleet->config->provider == PROVIDER_AGONES)
+    const struct fleet_config *config = seat->room->fleet->config;
+    if (room_seat_is_his(seat) && config && config->provider == PROVIDER_AGONES &&
+        route_shared(core, seat))
         return broken(core, "player %s has another's routing token", seat->row.account);
     return NULL;
 }

@@ -127,6 +127,7 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
         heap_init(&fleet->groups[i].placeable, placement_better);
     list_init(&fleet->versions);
     list_init(&fleet->deployments);
+    list_init(&fleet->token_modes);
     list_init(&fleet->allocating);
     fleet->config = config_of(core, row->name);
     map_put(&core->fleets, (uint64_t)row->id, fleet);
@@ -168,6 +169,7 @@ void fleets_make(struct core *core)
 {
     for (size_t i = 0; i < core->config.n_fleets; i++)
         (void)fleet_named(core, core->config.fleets[i].name);
+    token_modes_settle(core);
 }
 
 void fleet_free(struct fleet *fleet)

@@ -45,8 +45,9 @@ struct fleet {
     struct group groups[REGION_CODES];
     struct list versions; /* those with a row, by id */
     struct list deployments;
-    struct list allocating; /* tickets of rooms that are started for allocations */
-    struct queue *queue;    /* those who wait for any place; NULL = nobody ever did */
+    struct list token_modes; /* by the seat from which they hold */
+    struct list allocating;  /* tickets of rooms that are started for allocations */
+    struct queue *queue;     /* those who wait for any place; NULL = nobody ever did */
 };
 
 struct fleet *fleet_find(const struct core *core, int64_t id);
@@ -59,7 +60,8 @@ bool fleet_is_configured(const struct core *core, struct str name);
 /* After a change of the configuration: which fleets are still in it. */
 void fleets_configure(struct core *core);
 
-/* Makes those that are in the configuration and were never seen. */
+/* Makes those that are in the configuration and were never seen, and keeps what of the
+ * configuration must outlive it. */
 void fleets_make(struct core *core);
 bool region_configured(const struct core *core, int8_t code);
 

@@ -77,9 +77,9 @@ static void free_kind(struct core *core, enum row_kind kind)
 
 static void free_rooms(struct core *core)
 {
-    static const enum row_kind kinds[] = {ROW_allocation,  ROW_room_detail, ROW_room_seat,
-                                          ROW_room_ticket, ROW_room,        ROW_ban,
-                                          ROW_version,     ROW_deployment,  ROW_host};
+    static const enum row_kind kinds[] = {
+        ROW_token_mode, ROW_allocation, ROW_room_detail, ROW_room_seat,  ROW_room_ticket,
+        ROW_room,       ROW_ban,        ROW_version,     ROW_deployment, ROW_host};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         free_kind(core, kinds[i]);
     map_done(&core->bans_by_account);
@@ -229,6 +229,8 @@ static int make(struct core *core, const struct change *c)
         return allocation_load_row(core, &c->allocation);
     case ROW_room_detail:
         return room_detail_load_row(core, &c->room_detail);
+    case ROW_token_mode:
+        return token_mode_load_row(core, &c->token_mode);
     case ROW_KINDS:
         break;
     }
@@ -290,6 +292,9 @@ static int tickets_loaded(struct core *core)
 static void rooms_loaded(struct core *core)
 {
     size_t at = 0;
+    for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));)
+        route_added(core, seat); /* not before: modes of tokens come after seats */
+    at = 0;
     for (struct host *host = NULL; (host = object_next(core, ROW_host, &at));)
         host_loaded(core, host);
     at = 0;

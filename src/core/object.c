@@ -137,6 +137,7 @@ void *object_row(struct object *o)
         ROW_OF(room_seat, room_seat)
         ROW_OF(allocation, allocation)
         ROW_OF(room_detail, room_detail)
+        ROW_OF(token_mode, token_mode)
 #undef ROW_OF
     case ROW_counter:
     case ROW_KINDS:

@@ -127,7 +127,6 @@ static struct room_seat *enter(struct core *core, const struct row_room_seat *ro
     chain_add(&core->room_seats_by_player, player_key(str_of(row->account)), &seat->by_player);
     object_enter(core, &seat->object);
     count(seat, 1);
-    route_added(core, seat);
     return seat;
 }
 
@@ -212,6 +211,7 @@ struct room_seat *room_seat_new(struct core *core, struct room *room, int64_t ti
     };
     (void)str_copy(row.account, sizeof(row.account), player->account);
     struct room_seat *seat = enter(core, &row, room);
+    route_added(core, seat);
     take_player(seat, player);
     object_touch(core, &seat->object);
     if (needs_route(room)) {

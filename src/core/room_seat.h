@@ -34,7 +34,8 @@ struct room_seat {
     bool routed;              /* ROUTING: a proxy lets him in, but others of his party not yet */
     struct link in_room;
     struct chain_link by_player; /* by account, whatever the fleet */
-    struct chain_link by_token;  /* fleets with TOKEN_PLAYER_ID */
+    struct chain_link by_token;
+    uint64_t token_key; /* in seats_by_token */
 };
 
 /* True when it is where the player is, not where he may be later. */

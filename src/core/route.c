@@ -14,75 +14,97 @@ static void derive(const struct core *core, int64_t seat, uint8_t ret[TOKEN_RAW]
                              sizeof(core->secret));
 }
 
-void route_token(const struct core *core, const struct fleet_config *config, int64_t seat,
+static void raw_token(const struct core *core, const struct fleet *fleet, int64_t seat,
+                      struct str account, uint8_t ret[TOKEN_RAW])
+{
+    if (token_mode_of(fleet, seat) == TOKEN_PLAYER_ID)
+        envelope_player_token(account, ret);
+    else
+        derive(core, seat, ret);
+}
+
+void route_token(const struct core *core, const struct fleet *fleet, int64_t seat,
                  struct str account, char dst[ROUTE_TOKEN_SIZE])
 {
     uint8_t raw[TOKEN_RAW];
-    if (config && config->token == TOKEN_PLAYER_ID)
-        envelope_player_token(account, raw);
-    else
-        derive(core, seat, raw);
+    raw_token(core, fleet, seat, account, raw);
     envelope_token(raw, dst);
+}
+
+static void raw_of_seat(const struct core *core, const struct room_seat *seat,
+                        uint8_t ret[TOKEN_RAW])
+{
+    raw_token(core, seat->room->fleet, seat->row.id, str_of(seat->row.account), ret);
 }
 
 static void token_of_seat(const struct core *core, const struct room_seat *seat,
                           char dst[ROUTE_TOKEN_SIZE])
 {
-    route_token(core, room_config(seat->room), seat->row.id, str_of(seat->row.account), dst);
+    route_token(core, seat->room->fleet, seat->row.id, str_of(seat->row.account), dst);
 }
 
 /* ── tokens that two could have ────────────────────────────────────────────────────────────── */
 
-static uint64_t key_of(int32_t fleet, struct str account)
+static uint64_t key_of(int64_t fleet, const uint8_t raw[TOKEN_RAW])
 {
-    uint8_t raw[TOKEN_RAW];
-    envelope_player_token(account, raw);
-    return str_hash((uint64_t)fleet, (struct str){(const char *)raw, sizeof(raw)});
+    return str_hash((uint64_t)fleet, (struct str){(const char *)raw, TOKEN_RAW});
 }
 
-static bool is_same(struct str a, struct str b)
+/* A seat of somebody else with that token. Seats of both kinds are looked at: the fleet may have
+ * been configured otherwise when they were given. */
+static struct room_seat *seat_with(const struct core *core, const struct fleet *fleet,
+                                   const uint8_t raw[TOKEN_RAW], struct str account)
 {
-    uint8_t x[TOKEN_RAW];
-    uint8_t y[TOKEN_RAW];
-    envelope_player_token(a, x);
-    envelope_player_token(b, y);
-    return memcmp(x, y, TOKEN_RAW) == 0;
-}
-
-struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
-                              struct str account)
-{
-    if (!fleet->config || fleet->config->token != TOKEN_PLAYER_ID)
-        return NULL;
-    struct chain_link *n =
-        chain_first(&core->seats_by_token, key_of((int32_t)fleet->row.id, account));
+    struct chain_link *n = chain_first(&core->seats_by_token, key_of(fleet->row.id, raw));
     for (; n; n = n->next) {
         struct room_seat *seat = container_of(n, struct room_seat, by_token);
-        struct str other = str_of(seat->row.account);
-        if (seat->row.fleet == (int32_t)fleet->row.id && is_same(other, account) &&
-            !str_eq(other, account))
+        uint8_t other[TOKEN_RAW];
+        raw_of_seat(core, seat, other);
+        if (seat->room->fleet == fleet && memcmp(other, raw, TOKEN_RAW) == 0 &&
+            !str_eq(str_of(seat->row.account), account))
             return seat;
     }
     return NULL;
 }
 
-bool route_is_same(const struct fleet *fleet, struct str a, struct str b)
+struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
+                              struct str account)
 {
-    return fleet->config && fleet->config->token == TOKEN_PLAYER_ID && is_same(a, b);
+    uint8_t raw[TOKEN_RAW];
+    if (token_mode_now(fleet) != TOKEN_PLAYER_ID)
+        return NULL; /* nobody else can have one that is derived */
+    envelope_player_token(account, raw);
+    return seat_with(core, fleet, raw, account);
 }
 
-/* All seats are in it, for a fleet may be configured otherwise while they are taken. */
+struct room_seat *route_shared(const struct core *core, const struct room_seat *seat)
+{
+    uint8_t raw[TOKEN_RAW];
+    raw_of_seat(core, seat, raw);
+    return seat_with(core, seat->room->fleet, raw, str_of(seat->row.account));
+}
+
+bool route_is_same(const struct fleet *fleet, struct str a, struct str b)
+{
+    uint8_t x[TOKEN_RAW];
+    uint8_t y[TOKEN_RAW];
+    envelope_player_token(a, x);
+    envelope_player_token(b, y);
+    return token_mode_now(fleet) == TOKEN_PLAYER_ID && memcmp(x, y, TOKEN_RAW) == 0;
+}
+
 void route_added(struct core *core, struct room_seat *seat)
 {
-    chain_add(&core->seats_by_token, key_of(seat->row.fleet, str_of(seat->row.account)),
-              &seat->by_token);
+    uint8_t raw[TOKEN_RAW];
+    raw_of_seat(core, seat, raw);
+    seat->token_key = key_of(seat->row.fleet, raw);
+    chain_add(&core->seats_by_token, seat->token_key, &seat->by_token);
     core->routes++;
 }
 
 void route_removed(struct core *core, struct room_seat *seat)
 {
-    chain_remove(&core->seats_by_token, key_of(seat->row.fleet, str_of(seat->row.account)),
-                 &seat->by_token);
+    chain_remove(&core->seats_by_token, seat->token_key, &seat->by_token);
     core->routes++;
 }
 

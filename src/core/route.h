@@ -8,17 +8,19 @@
 #include "core/view.h"
 
 struct fleet;
-struct fleet_config;
 struct room;
 struct room_seat;
 
-/* The token of a player's seat, as text; config NULL: the fleet is not configured any more. */
-void route_token(const struct core *core, const struct fleet_config *config, int64_t seat,
+/* The token of a player's seat in that fleet, as text: the same for as long as it is asked for. */
+void route_token(const struct core *core, const struct fleet *fleet, int64_t seat,
                  struct str account, char dst[ROUTE_TOKEN_SIZE]);
 
 /* Another player in that fleet who has the token that this one would get, or NULL. */
 struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
                               struct str account);
+
+/* Another player in that fleet who has the token of this seat, or NULL. */
+struct room_seat *route_shared(const struct core *core, const struct room_seat *seat);
 
 /* True when two players who come together to that fleet would have one token. */
 bool route_is_same(const struct fleet *fleet, struct str a, struct str b);

@@ -40,6 +40,7 @@
 #include "core/session.h"
 #include "core/ticket.h"
 #include "core/token.h"
+#include "core/token_mode.h"
 #include "core/version.h"
 
 #include <assert.h>
@@ -126,7 +127,7 @@ struct core {
     struct arena view_memory;    /* of view_result */
     bool owe_again;              /* what is owed to buses and proxies was lost, or never said */
     struct list to_serve;        /* rooms where a seat came free, at the end of this step */
-    struct map seats_by_token;   /* routing token → seat, of fleets with TOKEN_PLAYER_ID */
+    struct map seats_by_token;   /* (fleet, routing token) → seats */
     uint64_t routes;             /* counts up when one came or went */
     struct rates rates;
     struct roll rolls[ROW_KINDS];  /* every object, by id */

@@ -17,7 +17,7 @@ enum {
 _Static_assert(ERR_NO_SERVERS == -22 && ERR_INVALID_LOBBY == -24 && ERR_ALLOCATION_TIMEOUT == -25 &&
                    ERR_TICKET_CANCELLED == -27,
                "append to errors.def, or raise ROW_FORMAT");
-_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 3,
+_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 4,
                "a change of the tries is a change of ROW_FORMAT");
 
 static const uint8_t allowed_moves[TICKET_STATES] = {

@@ -48,11 +48,6 @@ static struct machine *cluster_of(struct world *w)
     return &w->machines[w->n_machines - 1];
 }
 
-static bool is_opaque(const struct world *w)
-{
-    return w->config.fleets[w->n_fleets - 1].token == TOKEN_OPAQUE;
-}
-
 /* ── tokens ────────────────────────────────────────────────────────────────────────────────── */
 
 static int find_token(const struct process *p, const char *token)
@@ -76,6 +71,22 @@ static bool is_up(const struct process *p)
     return p->state == PROCESS_RUNNING || p->state == PROCESS_ENDING;
 }
 
+/* A token that is made of a player's name is his wherever he is; another belongs to one seat. */
+static bool is_opaque(const char *token)
+{
+    for (int i = 0; i < MAX_PLAYERS + LONG_NAMED; i++) {
+        char name[NAME_SIZE];
+        uint8_t raw[TOKEN_RAW];
+        char his[ROUTE_TOKEN_SIZE];
+        seeker_name(i, name);
+        envelope_player_token(str_of(name), raw);
+        envelope_token(raw, his);
+        if (strcmp(his, token) == 0)
+            return false;
+    }
+    return true;
+}
+
 /* One that is derived from a seat is never anywhere else to begin with. */
 static void take_elsewhere(struct world *w, const struct process *to, const char *token)
 {
@@ -84,7 +95,7 @@ static void take_elsewhere(struct world *w, const struct process *to, const char
         struct process *p = &m->processes[i];
         if (p == to || !is_up(p) || find_token(p, token) < 0)
             continue;
-        if (is_opaque(w))
+        if (is_opaque(token))
             world_broken(w, "token %s is sent to servers %" PRId64 " and %" PRId64, token,
                          p->server, to->server);
         take_token(p, token);
@@ -203,10 +214,25 @@ void cluster_judge_success(struct world *w, const struct ask *ask, const struct 
     const struct row_room *room = room_numbered(w, e->result->session_id);
     struct process *p = room ? process_on(cluster_of(w), room->server) : NULL;
     (void)str_copy(token, sizeof(token), e->result->token);
-    if (p && p->state == PROCESS_RUNNING && his && his->row.ticket == e->object && is_opaque(w) &&
-        find_token(p, token) < 0)
+    if (p && p->state == PROCESS_RUNNING && his && his->row.ticket == e->object &&
+        find_token(p, token) < 0 && is_opaque(token))
         world_broken(w, "ask %" PRId64 " is told of server %" PRId64 ", which has no token of his",
                      ask->number, room->server);
+}
+
+/* What a seat is known by to proxies and players does not change, whatever is configured. */
+void routes_check(struct world *w)
+{
+    size_t at = 0;
+    struct view_route route;
+    for (struct shadow_seat *s = NULL; w->pipeline && (s = map_next(&w->shadow_seats, &at));) {
+        if (s->gone || !view_route(pipeline_core(w->pipeline), s->row.id, &route))
+            continue;
+        if (s->token[0] && strcmp(s->token, route.token) != 0)
+            world_broken(w, "the token of seat %" PRId64 " was %s and is %s", s->row.id, s->token,
+                         route.token);
+        memcpy(s->token, route.token, sizeof(s->token));
+    }
 }
 
 /* At the end of the quiet time: whoever has a seat is let in. A token that is his own wherever he
@@ -218,11 +244,11 @@ void cluster_check(struct world *w)
     for (const struct shadow_seat *s = NULL; w->pods && (s = map_next(&w->shadow_seats, &at));) {
         const struct row_room *room = room_numbered(w, s->row.room);
         struct process *p = room ? process_on(cluster_of(w), room->server) : NULL;
-        if (s->gone || s->row.fleet != w->pods_id || !is_opaque(w) || !p || !w->pipeline ||
+        if (s->gone || s->row.fleet != w->pods_id || !p || !w->pipeline ||
             p->state != PROCESS_RUNNING ||
             !view_route(pipeline_core(w->pipeline), s->row.id, &route))
             continue;
-        if (find_token(p, route.token) < 0)
+        if (find_token(p, route.token) < 0 && is_opaque(route.token))
             world_broken(w, "%s has a seat on server %" PRId64 ", which has no token of his",
                          s->row.account, p->server);
     }

@@ -149,6 +149,10 @@ static void configure(struct world *w)
     c->timeouts.ack_ms = random_between(&w->random, 2000, 6000);
     c->n_fleets = w->n_fleets + random_chance(&w->random, 50);
     c->fleets[w->n_fleets] = (struct fleet_config){.name = "spare"};
+    for (size_t i = 0; i < w->n_fleets; i++) {
+        if (c->fleets[i].provider != PROVIDER_CHAT && random_chance(&w->random, 30))
+            c->fleets[i].token = random_chance(&w->random, 40) ? TOKEN_PLAYER_ID : TOKEN_OPAQUE;
+    }
     pipeline_reconfigure(w->pipeline, c, w->now_ms, world_wall_ms(w));
     pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
 }
@@ -157,6 +161,7 @@ void operator_acts(struct world *w)
 {
     if (!w->pipeline || w->now_ms < w->stopped_until_ms)
         return;
+    routes_check(w);
     int64_t die = random_between(&w->random, 0, 99);
     if (die < 40)
         new_wish(w);

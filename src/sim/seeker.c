@@ -17,7 +17,6 @@ enum {
     PATIENCE_MS = 15 * 1000,    /* then an answer was lost */
     REPEAT_MS = 60 * 1000,      /* well below the shortest time for which one is kept */
     GIVE_UP_MS = 6 * 60 * 1000, /* he forgets it */
-    LONG_NAMED = 4,             /* players whose names begin alike, in the cluster only */
 };
 
 static void wake_after(struct world *w, const struct seeker *s, int64_t delay_ms, bool once)

@@ -310,6 +310,7 @@ void sim_run_seed(const struct sim_options *options, struct sim_result *ret)
     shadow_lines_check(w);
     asks_check(w);
     cluster_check(w);
+    routes_check(w);
     ret->hash = w->hash;
     ret->simulated_ms = w->now_ms;
     world_done(w);

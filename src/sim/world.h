@@ -32,6 +32,7 @@ enum {
     MAX_PROCESSES = 24,
     MAX_REPORTS = 12,
     MAX_PLAYERS = 16,
+    LONG_NAMED = 4, /* players whose names begin alike, in the cluster only */
     MAX_PARTY = 3,
     MAX_SEEKERS = 10,
     MAX_ASKS = 256,
@@ -348,7 +349,8 @@ struct shadow_seat {
     bool reopened;   /* with this batch his key, which had been shown, opens it again */
     int asked_again; /* how often he got a place and it was this one */
     bool gone;
-    bool early; /* nothing on the disk says why; the note of its end must */
+    bool early;             /* nothing on the disk says why; the note of its end must */
+    char token[TOKEN_SIZE]; /* as a proxy was told of it; "" = not yet */
 };
 
 /* An allocation that is open or in line; one that is over stays for a batch more. */
@@ -553,6 +555,7 @@ void cluster_leave(struct world *w, int player);
 void cluster_opened(struct world *w, struct process *p);
 void cluster_judge_success(struct world *w, const struct ask *ask, const struct effect *effect);
 void cluster_check(struct world *w);
+void routes_check(struct world *w);
 struct process *process_on(struct machine *m, int64_t server);
 
 /* seeker.c */

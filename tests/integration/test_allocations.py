@@ -8,6 +8,7 @@ import yaml
 from allocations import Allocator, Later
 from events import Reader
 from fake_host import FakeHost
+from muster_proc import write_config
 from players import Player, fleets, token_of
 
 pytestmark = pytest.mark.timeout(120)
@@ -525,6 +526,37 @@ def test_tokens_of_player_ids(make_world, tmp_path):
         assert moved["port"] != before
         world.wait(lambda: routes_in(path).get(moved["token"], "").endswith(f":{moved['port']}"),
                    "the token at its new place")
+
+
+def test_a_seat_keeps_its_token_when_the_configuration_changes(make_world, tmp_path):
+    """Proxies and players know a seat by it: a reload and a restart change those of new seats."""
+    path = tmp_path / "quilkin.yaml"
+    options = {"default_region": "EU", "routes": {"quilkin_file": str(path)}}
+    world = make_world(fleets=fleets(max_players=50), **options)
+    with FakeHost(world.muster):
+        seeker = Allocator(world)
+        before = {p: seeker.placed(p)["token"] for p in ("ann", "bob")}
+        lines = world.reload(fleets=fleets(max_players=50, token="player-id"), **options)
+        assert lines[-1]["msg"] == "configuration in force"
+        names = (f"0123456789abcd{i:02}" for i in range(40))
+        tokens = {p: base64.b64encode(p.encode()).decode() for p in names}
+        given = {}
+
+        def new_seats_have_the_new_kind():
+            player = list(tokens)[len(given)]
+            given[player] = seeker.placed(player)["token"]
+            return given[player] == tokens[player] and player
+
+        last = world.wait(new_seats_have_the_new_kind, "a token of a player's id")
+        assert {p: seeker.placed(p)["token"] for p in before} == before
+        expected = set(before.values()) | set(given.values())
+        world.wait(lambda: set(routes_in(path)) == expected, "the routes")
+        write_config(world.muster.folder / "muster.yaml",
+                     {"fleets": fleets(max_players=50), **options})
+        world.crash()
+        world.wait(lambda: set(routes_in(path)) == expected, "the same routes after a restart")
+        assert {p: seeker.placed(p)["token"] for p in before} == before
+        assert seeker.placed(last)["token"] == tokens[last]
 
 
 def test_a_token_that_moves_is_never_on_two_endpoints(make_world, tmp_path):

@@ -180,10 +180,14 @@ static void two_players_have_one_token(void **state)
     cluster_up(f, 0);
     (void)cluster_room(f, "0123456789abcdef-one", "0123456789abcdef-two");
     assert_null(core_check(f->core));
-    cluster_of(f)->token = TOKEN_PLAYER_ID;
-    struct event e = {.kind = EVENT_CONFIGURE, .configure = &f->config};
-    seal(f);
-    core_step(f->core, &e, f->now, &f->batch);
+    route_removed(f->core, cluster_seat(f, "0123456789abcdef-one"));
+    route_removed(f->core, cluster_seat(f, "0123456789abcdef-two"));
+    LIST_EACH(&fleet_find_named(f->core, "cluster")->token_modes, m, struct token_mode, in_fleet)
+    {
+        m->row.mode = TOKEN_PLAYER_ID;
+    }
+    route_added(f->core, cluster_seat(f, "0123456789abcdef-one"));
+    route_added(f->core, cluster_seat(f, "0123456789abcdef-two"));
     is_said(f, "player 0123456789abcdef-", " has another's routing token");
 }
 

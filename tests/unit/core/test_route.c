@@ -1,15 +1,37 @@
 /* Routing tokens: one for each seat, and in a cluster nobody is anywhere before his is in place. */
 #include "seekers.h"
 
+#include <sodium.h>
+
 static void token_in(struct fixture *f, const struct room_seat *seat, char dst[ROUTE_TOKEN_SIZE])
 {
-    route_token(f->core, seat->room->fleet->config, seat->row.id, str_of(seat->row.account), dst);
+    route_token(f->core, seat->room->fleet, seat->row.id, str_of(seat->row.account), dst);
 }
 
 static void use_player_ids(struct fixture *f)
 {
     arena_of(f)->token = cluster_of(f)->token = TOKEN_PLAYER_ID;
     rooms_reconfigure(f);
+    add_tick(f);
+}
+
+static void use_opaque_tokens(struct fixture *f)
+{
+    arena_of(f)->token = cluster_of(f)->token = TOKEN_OPAQUE;
+    rooms_reconfigure(f);
+    add_tick(f);
+}
+
+static bool is_token(struct fixture *f, const char *account, const char *token)
+{
+    char now[ROUTE_TOKEN_SIZE];
+    token_in(f, seat_of(f, account), now);
+    return strcmp(now, token) == 0;
+}
+
+static int modes(const struct fixture *f)
+{
+    return (int)f->core->rolls[ROW_token_mode].n;
 }
 
 /* ── tokens ────────────────────────────────────────────────────────────────────────────────── */
@@ -66,6 +88,118 @@ static void two_of_one_party_with_one_token_are_refused(void **state)
     sought_not(f, asks_for(f, "t1", "0123456789abcdef-one", "", "0123456789abcdef-two"),
                ERR_TOKEN_TAKEN, err_sentence(ERR_TOKEN_TAKEN));
     assert_null(seat_of(f, "0123456789abcdef-one"));
+}
+
+static void a_seat_keeps_its_token_when_the_fleet_is_configured_otherwise(void **state)
+{
+    struct fixture *f = *state;
+    static const char player_id[] = "bFJUU0tMZTRzS1FZYnFvMA==";
+    char opaque[ROUTE_TOKEN_SIZE];
+    host_up(f, 0, EU);
+    (void)room_with(f, "ann");
+    token_in(f, seat_of(f, "ann"), opaque);
+    use_player_ids(f);
+    assert_true(is_token(f, "ann", opaque));
+    sought(f, seeks(f, "lRTSKLe4sKQYbqo0", ""), ENVELOPE_SUCCESS);
+    assert_true(is_token(f, "lRTSKLe4sKQYbqo0", player_id));
+    use_opaque_tokens(f);
+    assert_true(is_token(f, "ann", opaque));
+    assert_true(is_token(f, "lRTSKLe4sKQYbqo0", player_id));
+    sought(f, seeks(f, "cid", ""), ENVELOPE_SUCCESS);
+    assert_false(is_token(f, "cid", "Y2lkAAAAAAAAAAAAAAAAAA=="));
+}
+
+static void a_seat_keeps_its_token_over_a_restart_with_another_configuration(void **state)
+{
+    struct fixture *f = *state;
+    char opaque[ROUTE_TOKEN_SIZE];
+    host_up(f, 0, EU);
+    (void)room_with(f, "ann");
+    token_in(f, seat_of(f, "ann"), opaque);
+    seal(f);
+    arena_of(f)->token = TOKEN_PLAYER_ID;
+    crash(f, 1000);
+    assert_true(is_token(f, "ann", opaque));
+    host_says(f, &rooms_hosts[0]);
+    rooms_pass(f, TICK_MS);
+    assert_true(is_token(f, "ann", opaque));
+    sought(f, seeks(f, "lRTSKLe4sKQYbqo0", ""), ENVELOPE_SUCCESS);
+    assert_true(is_token(f, "lRTSKLe4sKQYbqo0", "bFJUU0tMZTRzS1FZYnFvMA=="));
+}
+
+static void a_result_that_is_asked_for_again_has_the_token_that_it_had(void **state)
+{
+    struct fixture *f = *state;
+    char first[ROUTE_TOKEN_SIZE];
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1");
+    struct str token = sought(f, asks_for(f, "t1", "ann", "", ""), ENVELOPE_SUCCESS)->token;
+    assert_true(str_copy(first, sizeof(first), token));
+    leaves(f, "ann");
+    use_player_ids(f);
+    token = sought(f, asks_for(f, "t1", "ann", "", ""), ENVELOPE_SUCCESS)->token;
+    assert_true(str_eq(token, str_of(first)));
+}
+
+/* The bytes of a seat's token as text; false when they are none. */
+static bool token_as_id(struct fixture *f, const char *account, char dst[TOKEN_RAW + 1])
+{
+    char token[ROUTE_TOKEN_SIZE];
+    size_t len = 0;
+    token_in(f, seat_of(f, account), token);
+    assert_int_equal(sodium_base642bin((uint8_t *)dst, TOKEN_RAW, token, strlen(token), NULL, &len,
+                                       NULL, sodium_base64_VARIANT_ORIGINAL),
+                     0);
+    dst[len] = '\0';
+    return strlen(dst) == TOKEN_RAW;
+}
+
+/* A proxy knows no modes: whoever has the bytes gets the packets. */
+static void a_players_id_that_is_anothers_opaque_token_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char id[TOKEN_RAW + 1];
+    host_up(f, 0, EU);
+    (void)room_with(f, "ann,ben,cid");
+    assert_true(token_as_id(f, "ann", id) || token_as_id(f, "ben", id));
+    use_player_ids(f);
+    sought_not(f, seeks(f, id, ""), ERR_TOKEN_TAKEN, err_sentence(ERR_TOKEN_TAKEN));
+}
+
+static void modes_that_no_seat_needs_are_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    int before = modes(f);
+    host_up(f, 0, EU);
+    for (int i = 0; i < 10; i++) {
+        use_player_ids(f);
+        use_opaque_tokens(f);
+    }
+    assert_int_equal(modes(f), before); /* one for each fleet */
+    (void)room_with(f, "ann");
+    use_player_ids(f);
+    sought(f, seeks(f, "ben", ""), ENVELOPE_SUCCESS);
+    use_opaque_tokens(f);
+    use_player_ids(f);
+    assert_int_equal(modes(f), before + 3); /* ann's, ben's, and one that nobody has, but for now */
+    leaves(f, "ann");
+    leaves(f, "ben");
+    rooms_pass(f, f->config.timeouts.keep_ms + 1000);
+    use_opaque_tokens(f);
+    assert_int_equal(modes(f), before);
+    assert_null(core_check(f->core));
+}
+
+static void a_fleet_that_is_taken_out_of_the_configuration_keeps_its_tokens(void **state)
+{
+    struct fixture *f = *state;
+    use_player_ids(f);
+    host_up(f, 0, EU);
+    (void)room_with(f, "lRTSKLe4sKQYbqo0");
+    (void)str_copy(arena_of(f)->name, sizeof(arena_of(f)->name), STR("other"));
+    rooms_reconfigure(f);
+    add_tick(f);
+    assert_true(is_token(f, "lRTSKLe4sKQYbqo0", "bFJUU0tMZTRzS1FZYnFvMA=="));
 }
 
 /* The players' own door gives seats too. */
@@ -319,6 +453,12 @@ int main(void)
         SEEKERS_TEST(a_token_of_the_players_id_is_its_first_16_bytes),
         SEEKERS_TEST(the_second_player_with_a_token_is_refused),
         SEEKERS_TEST(two_of_one_party_with_one_token_are_refused),
+        SEEKERS_TEST(a_seat_keeps_its_token_when_the_fleet_is_configured_otherwise),
+        SEEKERS_TEST(a_seat_keeps_its_token_over_a_restart_with_another_configuration),
+        SEEKERS_TEST(a_result_that_is_asked_for_again_has_the_token_that_it_had),
+        SEEKERS_TEST(a_players_id_that_is_anothers_opaque_token_is_refused),
+        SEEKERS_TEST(modes_that_no_seat_needs_are_forgotten),
+        SEEKERS_TEST(a_fleet_that_is_taken_out_of_the_configuration_keeps_its_tokens),
         SEEKERS_TEST(who_asks_for_a_room_is_refused_with_anothers_token),
         SEEKERS_TEST(a_seat_is_a_route_and_no_longer_than_it_is_one),
         SEEKERS_TEST(the_first_players_tokens_go_along_with_the_spawn),

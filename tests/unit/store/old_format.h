@@ -1,6 +1,6 @@
-/* A data folder as Muster wrote it when its format was 1 (seven kinds of rows) or 2 (ten at first,
- * seventeen when there were rooms). The statements are those of these versions, word for word; do
- * not bring them up to date. */
+/* A data folder as Muster wrote it when its format was 1 (seven kinds of rows), 2 (ten at
+ * first, seventeen when there were rooms) or 3 (nineteen). The statements are those of these
+ * versions, word for word; do not bring them up to date. */
 #pragma once
 
 #include "fixture.h"
@@ -16,6 +16,7 @@ struct old_version {
 static const struct old_version old_1 = {1, 7};
 static const struct old_version old_2 = {2, 10};
 static const struct old_version old_2_rooms = {2, 17};
+static const struct old_version old_3 = {3, 19};
 
 static const char *const old_journal =
     "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;"
@@ -105,6 +106,24 @@ static const char *const old_rooms =
     "\"left_ms\" INTEGER NOT NULL, \"info\" BLOB NOT NULL, \"sealed\" BLOB NOT NULL) "
     "STRICT;";
 
+/* What came with format 3. */
+static const char *const old_allocations =
+    "CREATE TABLE \"allocation\" (\"id\" INTEGER PRIMARY KEY, \"name\" TEXT NOT "
+    "NULL, \"fleet\" INTEGER NOT NULL, \"player\" TEXT NOT NULL, \"from\" TEXT NOT "
+    "NULL, \"bus\" INTEGER NOT NULL, \"state\" INTEGER NOT NULL, \"owed\" INTEGER "
+    "NOT NULL, \"error\" INTEGER NOT NULL, \"priority\" INTEGER NOT NULL, "
+    "\"region\" INTEGER NOT NULL, \"any_room\" INTEGER NOT NULL, \"rejoin\" INTEGER"
+    " NOT NULL, \"move_party\" INTEGER NOT NULL, \"room\" INTEGER NOT NULL, "
+    "\"ticket\" INTEGER NOT NULL, \"opened_core_ms\" INTEGER NOT NULL, "
+    "\"queued_core_ms\" INTEGER NOT NULL, \"deadline_core_ms\" INTEGER NOT NULL, "
+    "\"answered_wall_ms\" INTEGER NOT NULL, \"expires_wall_ms\" INTEGER NOT NULL,"
+    " \"address\" TEXT NOT NULL, \"ports\" BLOB NOT NULL, \"arguments\" BLOB NOT "
+    "NULL, \"friends\" BLOB NOT NULL, \"party\" BLOB NOT NULL, \"seats\" BLOB NOT "
+    "NULL, \"info\" BLOB NOT NULL, \"why\" BLOB NOT NULL) STRICT;"
+    "CREATE TABLE \"room_detail\" (\"id\" INTEGER PRIMARY KEY, \"room\" INTEGER NOT"
+    " NULL, \"address\" TEXT NOT NULL, \"name\" TEXT NOT NULL, \"dropped_bytes\" "
+    "INTEGER NOT NULL) STRICT;";
+
 static inline sqlite3 *old_open(const char *folder, const char *file, const char *schema,
                                 const struct old_version *version)
 {
@@ -171,6 +190,8 @@ static inline void old_folder(const char *folder, const struct old_version *vers
         assert_int_equal(sqlite3_exec(db, old_operators, NULL, NULL, NULL), SQLITE_OK);
     if (version->kinds >= 17)
         assert_int_equal(sqlite3_exec(db, old_rooms, NULL, NULL, NULL), SQLITE_OK);
+    if (version->kinds >= 19)
+        assert_int_equal(sqlite3_exec(db, old_allocations, NULL, NULL, NULL), SQLITE_OK);
     for (int kind = 0; kind < ROW_KINDS; kind++)
         for (int id = 0; id < MODEL_IDS; id++)
             if (model.rows[kind][id].len > 0)
