@@ -48,6 +48,7 @@ struct asked {
 struct told {
     int64_t allocation;
     int8_t state;
+    enum seek_bus bus;
 };
 
 struct buses {
@@ -56,7 +57,7 @@ struct buses {
     struct bus *all[BUSES_MAX];
     size_t n;
     struct map by_name;       /* hash of bus and name -> chain of struct asked */
-    struct map by_allocation; /* -> struct asked, when core has given its result */
+    struct map by_allocation; /* key of bus and allocation -> struct asked that has its result */
     size_t n_asked;
     struct list silent;
     int64_t last_refused; /* counts down: allocations of requests that never became one */
@@ -91,11 +92,19 @@ const struct bus *buses_at(const struct buses *all, size_t i)
     return i < all->n ? all->all[i] : NULL;
 }
 
+/* One allocation may be asked for through several. */
+static uint64_t key_of(const struct bus *b, int64_t allocation)
+{
+    _Static_assert(BUSES_ALL < 16, "more buses than bits for them");
+    return (uint64_t)allocation << 4 | (uint64_t)b->ops->kind;
+}
+
 static void forget_asked(struct buses *all, struct asked *a)
 {
     chain_remove(&all->by_name, a->hash, &a->by_name);
-    if (a->allocation != 0 && map_get(&all->by_allocation, (uint64_t)a->allocation) == a)
-        (void)map_remove(&all->by_allocation, (uint64_t)a->allocation);
+    uint64_t key = key_of(a->bus, a->allocation);
+    if (a->allocation != 0 && map_get(&all->by_allocation, key) == a)
+        (void)map_remove(&all->by_allocation, key);
     list_remove(&a->in_silent);
     all->n_asked--;
     free(a);
@@ -209,7 +218,7 @@ static void refuse(struct buses *all, struct asked *a, const char *why)
     a->bus->wrong++;
     if (a->allocation == 0) {
         a->allocation = --all->last_refused;
-        (void)map_put(&all->by_allocation, (uint64_t)a->allocation, a);
+        (void)map_put(&all->by_allocation, key_of(a->bus, a->allocation), a);
     }
     list_remove(&a->in_silent);
     publish(all, a->bus, &(struct bus_result){.allocation = a->allocation},
@@ -242,7 +251,7 @@ static int64_t answered(struct buses *all, struct bus *b, const struct effect *e
         return e->object;
     if (a->allocation == 0) {
         a->allocation = e->object != 0 ? e->object : --all->last_refused;
-        (void)map_put(&all->by_allocation, (uint64_t)a->allocation, a);
+        (void)map_put(&all->by_allocation, key_of(b, a->allocation), a);
     }
     list_remove(&a->in_silent);
     return e->object != 0 ? e->object : a->allocation;
@@ -270,11 +279,12 @@ void buses_release(struct buses *all, const struct effect *effects, size_t n)
 void bus_published(struct bus *b, int64_t allocation, int8_t state)
 {
     struct buses *all = b->buses;
-    struct asked *a = map_get(&all->by_allocation, (uint64_t)allocation);
+    struct asked *a = map_get(&all->by_allocation, key_of(b, allocation));
     if (a)
         acknowledge_all(all, a);
     if (allocation > 0)
-        buf_append(&all->told, &(struct told){allocation, state}, sizeof(struct told));
+        buf_append(&all->told, &(struct told){allocation, state, b->ops->kind},
+                   sizeof(struct told));
 }
 
 /* ── requests ──────────────────────────────────────────────────────────────────────────────── */
@@ -361,7 +371,8 @@ static void tell_core(struct buses *all)
     for (size_t i = 0; i < all->told.len / sizeof(*told); i++)
         doors_event(all->doors, &(struct event){.kind = EVENT_PUBLISHED,
                                                 .published = {.allocation = told[i].allocation,
-                                                              .state = told[i].state}});
+                                                              .state = told[i].state,
+                                                              .bus = told[i].bus}});
     buf_clear(&all->told);
 }
 

@@ -214,16 +214,20 @@ void allocation_answer(struct core *core, const struct allocation *a, conn_id co
     e->result = result;
 }
 
-void allocation_tell(struct core *core, const struct allocation *a, enum seek_bus bus, bool news)
+void allocation_tell(struct core *core, const struct allocation *a, int8_t buses, bool news)
 {
     struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
     fill_result(core, a, &core->out->arena, result);
-    struct effect *e = effect_add(core, EFFECT_RESULT, 0);
-    e->object = a->row.id;
-    e->event = a->row.state;
-    e->verb = (int8_t)bus;
-    e->on = news;
-    e->result = result;
+    for (int8_t bus = 1; bus <= BUSES_ALL; bus = (int8_t)(bus << 1)) {
+        if (!(buses & bus))
+            continue;
+        struct effect *e = effect_add(core, EFFECT_RESULT, 0);
+        e->object = a->row.id;
+        e->event = a->row.state;
+        e->verb = bus;
+        e->on = news;
+        e->result = result;
+    }
 }
 
 static struct effect *allocation_note(struct core *core, const struct allocation *a, enum note kind)
@@ -265,17 +269,30 @@ static void set_deadline(struct core *core, struct allocation *a, int64_t at_ms)
     deadline_set(core, &a->deadline, DEADLINE_CORE, at_ms);
 }
 
-static void set_owed(struct core *core, struct allocation *a, bool owed)
+static void set_owed(struct core *core, struct allocation *a, int8_t buses)
 {
-    if (owed == link_in_list(&a->in_owed))
+    if (a->row.owed == buses)
         return;
-    a->row.owed = owed;
-    core->n_allocations_owed += owed ? 1 : -1;
-    if (owed)
-        list_append(&core->allocations_owed, &a->in_owed);
-    else
+    core->n_allocations_owed += (buses != 0) - (a->row.owed != 0);
+    a->row.owed = buses;
+    if (buses == 0)
         list_remove(&a->in_owed);
+    else if (!link_in_list(&a->in_owed))
+        list_append(&core->allocations_owed, &a->in_owed);
     object_touch(core, &a->object);
+}
+
+void allocation_ask_by(struct core *core, struct allocation *a, int8_t bus)
+{
+    bool open = a->row.state == ALLOCATION_OPEN;
+    if (!(a->row.bus & bus)) {
+        a->row.bus = (int8_t)(a->row.bus | bus);
+        object_touch(core, &a->object);
+        if (!open)
+            set_owed(core, a, (int8_t)(a->row.owed | bus));
+    }
+    if (!open)
+        allocation_tell(core, a, bus, false);
 }
 
 static void add_members(struct core *core, struct allocation *a)
@@ -349,14 +366,14 @@ static void answer_askers(struct core *core, struct allocation *a)
         allocation_answer(core, a, a->askers[i]);
 }
 
-/* To whoever waits here, and to the bus it came from. */
+/* To whoever waits here, and to every bus through which it was asked for. */
 static void answer_all(struct core *core, struct allocation *a)
 {
     answer_askers(core, a);
     if (a->row.bus == BUS_HTTP)
         return;
-    set_owed(core, a, true);
-    allocation_tell(core, a, (enum seek_bus)a->row.bus, false);
+    set_owed(core, a, a->row.bus);
+    allocation_tell(core, a, a->row.bus, false);
 }
 
 void allocation_done(struct core *core, struct allocation *a, const struct room *room)
@@ -449,7 +466,7 @@ void allocation_published(struct core *core, const struct published *p)
 {
     struct allocation *a = allocation_find(core, p->allocation);
     if (a && a->row.state == p->state)
-        set_owed(core, a, false);
+        set_owed(core, a, (int8_t)(a->row.owed & ~(int8_t)p->bus));
 }
 
 /* Every proxy lets them in: now they are there, all at once. */
@@ -591,7 +608,7 @@ void allocations_forget_oldest(struct core *core)
     while (core->n_allocations_finished > core->config.limits.tickets_kept) {
         struct allocation *a =
             container_of(list_first(&core->allocations_finished), struct allocation, in_finished);
-        set_owed(core, a, false);
+        set_owed(core, a, 0);
         forget(core, a);
     }
 }
@@ -610,11 +627,17 @@ void allocation_deadline(struct core *core, struct allocation *a)
     }
 }
 
+/* It was a flag as long as there was one bus to each. */
+static int8_t owed_in(const struct row_allocation *row)
+{
+    return (row->owed & ~row->bus) != 0 ? row->bus : row->owed;
+}
+
 int allocation_load_row(struct core *core, const struct row_allocation *row)
 {
     struct fleet *fleet = fleet_find(core, row->fleet);
-    if (!fleet || row->state <= 0 || row->state >= ALLOCATION_STATES || row->bus < 0 ||
-        row->bus >= BUSES || row->seats.len % 8 != 0 || names_count(row->party) < 1 ||
+    if (!fleet || row->state <= 0 || row->state >= ALLOCATION_STATES ||
+        (row->bus & ~BUSES_ALL) != 0 || row->seats.len % 8 != 0 || names_count(row->party) < 1 ||
         names_count(row->friends) < 0 || allocation_named(core, str_of(row->name)))
         return ERR_FORMAT;
     struct allocation *a = enter(core, row, fleet);
@@ -625,7 +648,8 @@ int allocation_load_row(struct core *core, const struct row_allocation *row)
         add_members(core, a);
     else
         finished(core, a);
-    if (row->owed) {
+    a->row.owed = owed_in(row);
+    if (a->row.owed) {
         core->n_allocations_owed++;
         list_append(&core->allocations_owed, &a->in_owed);
     }
@@ -682,7 +706,7 @@ static void say_again(struct core *core)
 {
     LIST_EACH(&core->allocations_owed, owed, struct allocation, in_owed)
     {
-        allocation_tell(core, owed, (enum seek_bus)owed->row.bus, false);
+        allocation_tell(core, owed, owed->row.owed, false);
     }
     size_t at = 0;
     for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));) {

@@ -94,9 +94,14 @@ void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket);
 /* conn waits for its answer too; false when too many do. */
 bool allocation_wait(struct allocation *a, conn_id conn);
 
-/* What it says now, to whoever asks; to a bus, as news that may be lost or as its result. */
+/* It was asked for again, through that bus: what it says now is told there, and so is its result.
+ */
+void allocation_ask_by(struct core *core, struct allocation *a, int8_t bus);
+
+/* What it says now, to whoever asks; to each of a set of buses, as news that may be lost or as its
+ * result. */
 void allocation_answer(struct core *core, const struct allocation *a, conn_id conn);
-void allocation_tell(struct core *core, const struct allocation *a, enum seek_bus bus, bool news);
+void allocation_tell(struct core *core, const struct allocation *a, int8_t buses, bool news);
 
 /* Its seats are there; it is over; it stands in the room's line, or when NULL in its fleet's; it
  * leaves that, to be placed. */

@@ -87,7 +87,7 @@ static const char *check_sums(struct core *core)
     size_t at = 0;
     for (const struct allocation *a = NULL; (a = object_next(core, ROW_allocation, &at));) {
         in[a->row.state]++;
-        owed += a->row.owed;
+        owed += a->row.owed != 0;
         finished += !allocation_is_open(a);
     }
     for (int i = 0; i < ALLOCATION_STATES; i++) {

@@ -158,8 +158,10 @@ struct place {
     uint8_t arguments[OPERATE_DIGEST];
 };
 
-/* Where an allocation came from, and so where its results go. Stored: append only. */
-enum seek_bus { BUS_HTTP, BUS_NATS, BUS_PUBSUB, BUSES };
+/* Where an allocation came from, and so where its results go. Each bus is a bit, for a request may
+ * be repeated through another; whoever asks over HTTP waits for his answer there. Stored: a new one
+ * is the next bit. */
+enum seek_bus { BUS_HTTP = 0, BUS_NATS = 1, BUS_PUBSUB = 2, BUSES_ALL = BUS_NATS | BUS_PUBSUB };
 
 enum { SEEK_NAME_MAX = 128, SEEK_FRIENDS_MAX = 64, SEEK_PRIORITY_MAX = 100 };
 
@@ -184,10 +186,12 @@ struct seek {
     uint8_t arguments[OPERATE_DIGEST];
 };
 
-/* EVENT_PUBLISHED: the result of that allocation in that state (enum allocation_state). */
+/* EVENT_PUBLISHED: that bus has the result of that allocation in that state (enum
+ * allocation_state). */
 struct published {
     int64_t allocation;
     int8_t state;
+    enum seek_bus bus;
 };
 
 /* EVENT_ROUTED */

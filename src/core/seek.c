@@ -707,11 +707,11 @@ static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
         take_again(core, a);
     if (memcmp(a->row.arguments, s->arguments, OPERATE_DIGEST) != 0)
         refuse(core, conn, s, ERR_NAME_CONFLICT, NULL);
-    else if (s->bus != BUS_HTTP && a->row.state != ALLOCATION_OPEN)
-        allocation_tell(core, a, s->bus, false); /* who asked first may have come otherwise */
-    else if (s->bus == BUS_HTTP && a->row.state != ALLOCATION_OPEN)
+    else if (s->bus != BUS_HTTP)
+        allocation_ask_by(core, a, (int8_t)s->bus); /* who asked first may have come otherwise */
+    else if (a->row.state != ALLOCATION_OPEN)
         allocation_answer(core, a, conn);
-    else if (s->bus == BUS_HTTP && !allocation_wait(a, conn))
+    else if (!allocation_wait(a, conn))
         refuse(core, conn, s, ERR_BUSY, NULL);
     return true;
 }
@@ -719,7 +719,9 @@ static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
 bool seek_is_settled(const struct core *core, const struct seek *s)
 {
     const struct allocation *a = allocation_named(core, s->name);
-    return a && a->row.state != ALLOCATION_OPEN;
+    bool known =
+        s->bus == BUS_HTTP || (a && (a->row.bus & (int8_t)s->bus)); /* where it is told, too */
+    return a && a->row.state != ALLOCATION_OPEN && known;
 }
 
 void seek(struct core *core, conn_id conn, const struct seek *s)

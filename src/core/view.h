@@ -329,7 +329,7 @@ struct view_allocation {
     int64_t fleet_id;
     const char *fleet;
     const char *player;
-    const char *bus;   /* "http" "nats" "pubsub" */
+    const char *bus;   /* "http" "nats" "pubsub" "nats+pubsub" */
     const char *state; /* "open" "queued" "done" "failed" "cancelled" */
     bool open;         /* open or queued: its last result is still to come */
     bool owed;         /* its result has not left yet */

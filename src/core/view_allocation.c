@@ -8,8 +8,10 @@ static const char *const state_names[ALLOCATION_STATES] = {
     [ALLOCATION_CANCELLED] = "cancelled",
 };
 
-static const char *const bus_names[BUSES] = {
-    [BUS_HTTP] = "http", [BUS_NATS] = "nats", [BUS_PUBSUB] = "pubsub"};
+static const char *const bus_names[BUSES_ALL + 1] = {[BUS_HTTP] = "http",
+                                                     [BUS_NATS] = "nats",
+                                                     [BUS_PUBSUB] = "pubsub",
+                                                     [BUS_NATS | BUS_PUBSUB] = "nats+pubsub"};
 
 void view_row_allocation(const struct core *core, const struct row_allocation *row,
                          struct instant then, struct view_allocation *ret)
@@ -21,7 +23,7 @@ void view_row_allocation(const struct core *core, const struct row_allocation *r
         .fleet_id = row->fleet,
         .fleet = view_fleet_name(core, row->fleet),
         .player = row->player,
-        .bus = row->bus >= 0 && row->bus < BUSES ? bus_names[row->bus] : "?",
+        .bus = row->bus >= 0 && row->bus <= BUSES_ALL ? bus_names[row->bus] : "?",
         .state = known ? state_names[row->state] : "?",
         .open = row->state == ALLOCATION_OPEN || row->state == ALLOCATION_QUEUED,
         .owed = row->owed,

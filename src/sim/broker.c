@@ -1,7 +1,7 @@
-/* A simulated broker between services and the control plane. It keeps a request until a result of
- * it was published, and says it again when that takes long; some requests and results come twice.
- * It is away at times: what the control plane would publish then waits in its memory, and is lost
- * when that is. */
+/* Simulated brokers between services and the control plane. Each keeps a request until a result of
+ * it was published there, and says it again when that takes long; some requests and results come
+ * twice. They are away at times: what the control plane would publish then waits in its memory, and
+ * is lost when that is. */
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -16,21 +16,22 @@ static bool is_away(const struct world *w)
     return w->now_ms < w->broker_away_until_ms;
 }
 
-static void deliver(struct world *w, struct ask *ask)
+static void deliver(struct world *w, struct ask *ask, enum seek_bus bus)
 {
-    w->result->redelivered += ask->sent_ms != 0;
-    ask->sent_ms = w->now_ms;
-    ask_send(w, ask, 0, false);
+    w->result->redelivered += ask->said_ms != 0;
+    ask->said_ms = w->now_ms;
+    ask_send(w, ask, bus, 0, false);
 }
 
-void broker_ask(struct world *w, struct ask *ask)
+void broker_ask(struct world *w, struct ask *ask, enum seek_bus bus)
 {
-    ask->unacked = true;
+    ask->unacked = (int8_t)(ask->unacked | (int8_t)bus);
+    ask->doors = (int8_t)(ask->doors | (int8_t)bus);
     if (is_away(w))
         return;
-    deliver(w, ask);
+    deliver(w, ask, bus);
     if (random_chance(&w->random, 5))
-        deliver(w, ask);
+        deliver(w, ask, bus);
 }
 
 void broker_wake(struct world *w)
@@ -38,8 +39,11 @@ void broker_wake(struct world *w)
     world_after(w, WAKE_MS, HAPPENS_BROKER);
     for (int i = 0; i < MAX_ASKS && !is_away(w); i++) {
         struct ask *ask = &w->asks[i];
-        if (ask->unacked && (ask->sent_ms == 0 || w->now_ms - ask->sent_ms > ACK_MS))
-            deliver(w, ask);
+        bool late = ask->said_ms == 0 || w->now_ms - ask->said_ms > ACK_MS;
+        if (late && (ask->unacked & BUS_NATS))
+            deliver(w, ask, BUS_NATS);
+        if (late && (ask->unacked & BUS_PUBSUB))
+            deliver(w, ask, BUS_PUBSUB);
     }
 }
 
@@ -61,8 +65,8 @@ void broker_result(struct world *w, const struct effect *e)
 static void say_published(struct world *w, const struct reply *reply)
 {
     struct parcel *parcel = parcel_new(EVENT_PUBLISHED, 0);
-    parcel->event.published =
-        (struct published){.allocation = reply->object, .state = reply->state};
+    parcel->event.published = (struct published){
+        .allocation = reply->object, .state = reply->state, .bus = (enum seek_bus)reply->bus};
     parcel_send(w, parcel);
 }
 
@@ -85,7 +89,9 @@ void broker_publish(struct world *w, struct happening *h)
     if (ask)
         ask_heard(w, ask, reply);
     if (ask && !reply->on && !random_chance(&w->random, 5)) /* else the broker does not know */
-        ask->unacked = false;
+        ask->unacked = (int8_t)(ask->unacked & ~reply->bus);
+    if (ask && reply->object && reply->status != ENVELOPE_QUEUED)
+        ask->published = (int8_t)(ask->published | reply->bus);
     if (!reply->on && reply->object)
         say_published(w, reply);
 }

@@ -108,6 +108,7 @@ struct happening *reply_later(struct world *w, const struct effect *e, int64_t d
     reply->object = e->kind == EFFECT_ROUTE ? e->ticket : e->object;
     reply->on = e->on;
     reply->state = e->event;
+    reply->bus = e->verb;
     reply->status = -1;
     if (e->kind == EFFECT_SPAWN)
         copy_spawn(reply, e->spawn);

@@ -100,7 +100,7 @@ static void choose_others(struct world *w, struct ask *ask)
 static bool is_settled(const struct world *w, const struct ask *ask)
 {
     bool never = ask->allocation == 0 && w->now_ms - ask->asked_ms > GIVE_UP_MS &&
-                 (ask->bus == BUS_HTTP || ask->heard_final);
+                 (ask->doors == 0 || ask->heard_final);
     return ask->forgotten || never || (ask->over && !ask->owed && !ask->unacked);
 }
 
@@ -130,14 +130,14 @@ static struct str name_in(struct parcel *parcel, int at, int player)
     return str_of(parcel->names[at]);
 }
 
-void ask_send(struct world *w, struct ask *ask, conn_id conn, bool disputed)
+void ask_send(struct world *w, struct ask *ask, enum seek_bus bus, conn_id conn, bool disputed)
 {
     struct parcel *parcel = parcel_new(EVENT_SEEK, conn);
     struct seek *s = &parcel->event.seek;
     (void)snprintf(parcel->text, sizeof(parcel->text), "ask %" PRId64, ask->number);
     *s = (struct seek){
         .name = str_of(parcel->text),
-        .bus = ask->bus,
+        .bus = bus,
         .player = name_in(parcel, 0, ask->player),
         .info = STR("{}"),
         .from = STR(""),
@@ -163,15 +163,15 @@ static void say_http(struct world *w, struct ask *ask)
 {
     ask->conn = ++w->next_conn;
     ask->sent_ms = w->now_ms;
-    ask_send(w, ask, ask->conn, false);
+    ask_send(w, ask, BUS_HTTP, ask->conn, false);
     if (random_chance(&w->random, 5)) /* twice at once, by two who know nothing of each other */
-        ask_send(w, ask, ++w->next_conn, false);
+        ask_send(w, ask, BUS_HTTP, ++w->next_conn, false);
 }
 
 static void say_disputed(struct world *w, struct ask *ask)
 {
     ask->disputed = ++w->next_conn;
-    ask_send(w, ask, ask->disputed, true);
+    ask_send(w, ask, BUS_HTTP, ask->disputed, true);
 }
 
 static void say_cancel(struct world *w, const struct ask *ask)
@@ -189,6 +189,12 @@ static bool may_repeat(const struct world *w, const struct ask *ask)
     return !ask->over || world_core_ms(w) - ask->asked_core_ms < REPEAT_MS;
 }
 
+/* Through any bus, whichever it came by before. */
+static void say_elsewhere(struct world *w, struct ask *ask)
+{
+    broker_ask(w, ask, random_chance(&w->random, 50) ? BUS_NATS : BUS_PUBSUB);
+}
+
 /* True when he is done with it. */
 static bool go_on(struct world *w, struct seeker *s, struct ask *ask)
 {
@@ -201,7 +207,9 @@ static bool go_on(struct world *w, struct seeker *s, struct ask *ask)
     if (s->bus == BUS_HTTP && !waits && !ask->heard_final && may_repeat(w, ask))
         say_http(w, ask);
     else if (ask->heard_final && !w->quiet && die < 30 && may_repeat(w, ask))
-        s->bus == BUS_HTTP ? say_http(w, ask) : broker_ask(w, ask);
+        s->bus == BUS_HTTP ? say_http(w, ask) : broker_ask(w, ask, s->bus);
+    if (!w->quiet && die >= 85 && die < 97 && may_repeat(w, ask))
+        say_elsewhere(w, ask);
     return ask->heard_final || w->now_ms - ask->asked_ms > GIVE_UP_MS;
 }
 
@@ -228,7 +236,7 @@ void seeker_wake(struct world *w, struct seeker *s, bool once)
     if (s->bus == BUS_HTTP)
         say_http(w, ask);
     else
-        broker_ask(w, ask);
+        broker_ask(w, ask, s->bus);
 }
 
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
@@ -322,6 +330,8 @@ void asks_judge(struct world *w, const struct effect *e)
     }
     if (!e->object)
         return;
+    if (e->kind == EFFECT_RESULT && !(ask->doors & e->verb))
+        world_broken(w, "ask %" PRId64 " is told to a bus that has not asked", ask->number);
     if (e->result->status != ENVELOPE_QUEUED)
         judge_final(w, ask, e);
     else if (ask->told_final)
@@ -332,10 +342,13 @@ void asks_check(struct world *w)
 {
     for (int i = 0; i < MAX_ASKS && !w->broken; i++) {
         const struct ask *ask = &w->asks[i];
-        if (!ask->number || ask->forgotten || ask->bus == BUS_HTTP)
+        if (!ask->number || ask->forgotten || ask->doors == 0)
             continue;
         if (!ask->heard_final)
             world_broken(w, "ask %" PRId64 " was never answered", ask->number);
+        else if (ask->allocation && ask->published != ask->doors)
+            world_broken(w, "ask %" PRId64 " was asked through buses %d and answered through %d",
+                         ask->number, ask->doors, ask->published);
         else if (ask->owed)
             world_broken(w, "ask %" PRId64 " was answered, and is owed for ever", ask->number);
     }

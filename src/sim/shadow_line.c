@@ -71,7 +71,7 @@ static void note_ask(struct world *w, const struct row_allocation *row)
     w->result->parties += ask->allocation == 0 && names_count(row->party) > 1;
     ask->allocation = row->id;
     ask->over = row->state >= ALLOCATION_DONE;
-    ask->owed = row->owed;
+    ask->owed = row->owed != 0;
 }
 
 /* A result that nobody has taken is only forgotten when there are too many. */
@@ -85,7 +85,8 @@ static void forget_ask(struct world *w, int64_t id)
             world_broken(w, "ask %" PRId64 " was forgotten before its answer was heard",
                          ask->number);
         ask->forgotten = true;
-        ask->unacked = ask->owed = false;
+        ask->unacked = 0;
+        ask->owed = false;
     }
 }
 

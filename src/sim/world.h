@@ -83,6 +83,7 @@ struct reply {
     char text[TEXT_MAX]; /* JOINED: whose seat it is; KICK_SEAT: the key; ROUTE: the token */
     bool on;             /* ROUTE; RESULT: as in the effect */
     int8_t state;        /* RESULT */
+    int8_t bus;          /* … */
     int8_t status;       /* SOUGHT, RESULT: enum envelope_status; -1 = there is no result */
     int64_t object;      /* … the allocation; ROUTE: the seat */
     char tokens[(ASK_OTHERS + 1) * TOKEN_SIZE]; /* SPAWN in a cluster */
@@ -283,7 +284,10 @@ struct ask {
 
     /* its sender's side */
     int64_t sent_ms;  /* 0 = not yet */
-    bool unacked;     /* the broker says it again */
+    int8_t doors;     /* the buses it was given to; each is owed its last result */
+    int8_t unacked;   /* … those that say it again */
+    int8_t published; /* … and have that result */
+    int64_t said_ms;  /* when one of them last said it */
     conn_id conn;     /* who waits for its answer, 0 = nobody */
     conn_id disputed; /* … the one that came with other arguments */
     bool heard_queued;
@@ -568,7 +572,7 @@ void seeker_hear(struct world *w, const struct reply *reply);
 void seekers_plane_died(struct world *w);
 struct ask *ask_numbered(struct world *w, int64_t number);
 struct ask *ask_named(struct world *w, struct str name);
-void ask_send(struct world *w, struct ask *ask, conn_id conn, bool disputed);
+void ask_send(struct world *w, struct ask *ask, enum seek_bus bus, conn_id conn, bool disputed);
 
 /* He, as he is called in the arena and in the cluster. */
 void seeker_name(int player, char dst[NAME_SIZE]);
@@ -587,7 +591,7 @@ void broker_wake(struct world *w);
 void broker_fault(struct world *w);
 void broker_result(struct world *w, const struct effect *effect);
 void broker_publish(struct world *w, struct happening *h);
-void broker_ask(struct world *w, struct ask *ask);
+void broker_ask(struct world *w, struct ask *ask, enum seek_bus bus);
 
 /* reader.c */
 void reader_stored(struct world *w, const struct store_batch *batch);

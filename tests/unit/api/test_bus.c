@@ -42,6 +42,7 @@ struct world {
     struct core_config config;
     struct buses *buses;
     struct fake *fake;
+    struct fake *other; /* NULL: there is none */
     struct store_batch submitted;
     bool is_submitted;
     bool loses; /* the next commits fail */
@@ -195,6 +196,25 @@ static int setup(void **state)
     return 0;
 }
 
+static const struct bus_ops other_ops = {
+    .name = "other",
+    .kind = BUS_PUBSUB,
+    .start = fake_start,
+    .publish = fake_publish,
+    .acknowledge = fake_acknowledge,
+    .bury = fake_bury,
+    .hold = fake_hold,
+    .figures = fake_figures,
+    .free = fake_free,
+};
+
+static void add_other(struct world *w)
+{
+    w->other = calloc(1, sizeof(*w->other));
+    w->other->bus.ops = &other_ops;
+    buses_add(w->buses, &w->other->bus);
+}
+
 static int teardown(void **state)
 {
     struct world *w = *state;
@@ -246,6 +266,26 @@ static void a_request_is_acknowledged_when_its_result_is_published(void **state)
     assert_int_equal(counts(w).allocations_owed, 1);
     confirm(w, 0);
     assert_int_equal(w->fake->acknowledged[1], 1);
+    assert_int_equal(counts(w).allocations_owed, 0);
+}
+
+static void each_of_two_buses_has_its_own_message_of_a_request(void **state)
+{
+    struct world *w = *state;
+    add_other(w);
+    receive(w, 1, ASKS("t", "ann"));
+    bus_received(&w->other->bus, 2, str_of(ASKS("t", "ann")), false);
+    turn(w);
+    assert_int_equal(w->fake->n_published, 1);
+    assert_int_equal(w->other->n_published, 1);
+    assert_string_equal(w->fake->published[0].body, w->other->published[0].body);
+    confirm(w, 0);
+    assert_int_equal(w->fake->acknowledged[1], 1);
+    assert_int_equal(w->other->acknowledged[2], 0);
+    assert_int_equal(counts(w).allocations_owed, 1);
+    bus_published(&w->other->bus, w->other->published[0].allocation, w->other->published[0].state);
+    turn(w);
+    assert_int_equal(w->other->acknowledged[2], 1);
     assert_int_equal(counts(w).allocations_owed, 0);
 }
 
@@ -430,6 +470,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_request_is_acknowledged_when_its_result_is_published),
         TEST(a_repeat_gives_the_same_bytes_and_both_are_acknowledged),
+        TEST(each_of_two_buses_has_its_own_message_of_a_request),
         TEST(many_of_one_name_are_not_all_kept),
         TEST(what_is_wrong_waits_for_the_broker_too),
         TEST(what_core_refuses_is_acknowledged_too),

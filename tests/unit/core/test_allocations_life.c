@@ -2,10 +2,25 @@
  * said again, what nobody needs is forgotten. */
 #include "seekers.h"
 
+static void published_by(struct fixture *f, int64_t allocation, int8_t state, enum seek_bus bus)
+{
+    struct event e = {.kind = EVENT_PUBLISHED, .published = {allocation, state, bus}};
+    step(f, &e);
+}
+
 static void published(struct fixture *f, int64_t allocation, int8_t state)
 {
-    struct event e = {.kind = EVENT_PUBLISHED, .published = {allocation, state}};
-    step(f, &e);
+    published_by(f, allocation, state, BUS_NATS);
+}
+
+/* Results that were just told to that bus, in that state. */
+static int told_to(struct fixture *f, enum seek_bus bus, enum allocation_state state)
+{
+    int n = 0;
+    const struct effect *e = NULL;
+    for (int i = 0; (e = nth_effect(f, EFFECT_RESULT, 0, i)); i++)
+        n += e->verb == (int8_t)bus && e->event == (int8_t)state;
+    return n;
 }
 
 static void restart(struct fixture *f)
@@ -158,6 +173,100 @@ static void that_the_queue_was_told_does_not_settle_the_success(void **state)
     assert_int_equal(f->core->n_allocations_owed, 1);
     published(f, id, ALLOCATION_DONE);
     assert_int_equal(f->core->n_allocations_owed, 0);
+}
+
+static void what_is_asked_for_through_two_buses_is_owed_to_both(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    struct event e = wants_by_bus(f, "t1", "ann");
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    step(f, &e);
+    int64_t id = allocation_of(f, "t1")->row.id;
+    published_by(f, id, ALLOCATION_QUEUED, BUS_NATS);
+    e.seek.bus = BUS_PUBSUB;
+    step(f, &e);
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_QUEUED), 1);
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_QUEUED), 0); /* it knows */
+    assert_int_equal(allocation_of(f, "t1")->row.owed, BUS_PUBSUB);
+    leaves(f, "p2");
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_DONE), 1);
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_DONE), 1);
+    published_by(f, id, ALLOCATION_DONE, BUS_PUBSUB);
+    restart(f);
+    rooms_pass(f, TICK_MS);
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_DONE), 1);
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_DONE), 0);
+    published_by(f, id, ALLOCATION_DONE, BUS_NATS);
+    assert_int_equal(f->core->n_allocations_owed, 0);
+}
+
+static void what_was_asked_for_over_http_first_is_owed_to_the_bus_of_the_repeat(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    struct event e = wants(f, "t1", "ann");
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    step(f, &e);
+    queued_at(f, e.conn, 1);
+    e.conn = 0;
+    e.seek.bus = BUS_PUBSUB;
+    step(f, &e);
+    restart(f); /* it is durable */
+    leaves(f, "p2");
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_DONE), 1);
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_DONE), 0);
+}
+
+static void one_that_waits_for_its_room_answers_every_bus(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct event e = wants_by_bus(f, "t1", "ann");
+    step(f, &e);
+    struct room *room = spawned(f);
+    e.seek.bus = BUS_PUBSUB;
+    step(f, &e);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 0);
+    init_room(f, room);
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_DONE), 1);
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_DONE), 1);
+}
+
+static void while_nothing_can_be_stored_another_bus_is_not_answered(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    struct event e = wants_by_bus(f, "t1", "ann");
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    step(f, &e);
+    step(f, &(struct event){.kind = EVENT_STORE_DOWN});
+    step(f, &e);
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_QUEUED), 1);
+    e.seek.bus = BUS_PUBSUB;
+    step(f, &e);
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_QUEUED), 0); /* it comes again */
+    assert_int_equal(allocation_of(f, "t1")->row.bus, BUS_NATS);
+}
+
+/* As folders have it in which a row named one bus. */
+static void a_row_that_is_owed_to_its_one_bus_is_read(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1");
+    struct event e = wants_by_bus(f, "t1", "ann");
+    e.seek.bus = BUS_PUBSUB;
+    step(f, &e);
+    allocation_of(f, "t1")->row.owed = 1;
+    object_touch(f->core, &allocation_of(f, "t1")->object);
+    restart(f);
+    rooms_pass(f, TICK_MS);
+    assert_int_equal(told_to(f, BUS_PUBSUB, ALLOCATION_DONE), 1);
+    assert_int_equal(told_to(f, BUS_NATS, ALLOCATION_DONE), 0);
 }
 
 static void what_was_published_while_nothing_could_be_stored_is_said_again(void **state)
@@ -342,6 +451,11 @@ int main(void)
         SEEKERS_TEST(a_result_that_was_not_published_is_said_again_after_a_restart),
         SEEKERS_TEST(that_the_queue_was_told_does_not_settle_the_success),
         SEEKERS_TEST(what_was_published_while_nothing_could_be_stored_is_said_again),
+        SEEKERS_TEST(what_is_asked_for_through_two_buses_is_owed_to_both),
+        SEEKERS_TEST(what_was_asked_for_over_http_first_is_owed_to_the_bus_of_the_repeat),
+        SEEKERS_TEST(one_that_waits_for_its_room_answers_every_bus),
+        SEEKERS_TEST(while_nothing_can_be_stored_another_bus_is_not_answered),
+        SEEKERS_TEST(a_row_that_is_owed_to_its_one_bus_is_read),
         SEEKERS_TEST(a_request_whose_commit_fails_is_refused_and_takes_nothing),
         SEEKERS_TEST(a_move_whose_commit_fails_leaves_the_player_where_he_was),
         SEEKERS_TEST(whoever_waits_for_a_room_waits_on_after_a_failed_commit),

@@ -49,7 +49,7 @@ static void some_seek(struct walk *w)
     e.seek.where.fleet = draw(w, 2) ? STR("arena") : STR("cluster");
     if (draw(w, 3) == 0) {
         e.conn = 0;
-        e.seek.bus = BUS_NATS;
+        e.seek.bus = draw(w, 3) ? BUS_NATS : BUS_PUBSUB;
     }
     step(w->f, &e);
 }
@@ -143,7 +143,7 @@ static void some_publishing(struct walk *w)
     struct event e = {.kind = EVENT_PUBLISHED};
     if (!a)
         return;
-    e.published = (struct published){a->row.id, a->row.state};
+    e.published = (struct published){a->row.id, a->row.state, draw(w, 2) ? BUS_NATS : BUS_PUBSUB};
     step(w->f, &e);
 }
 

@@ -498,7 +498,7 @@ static void a_request_from_a_bus_is_answered_there_until_it_is_published(void **
     int64_t id = r->object;
     int8_t done = r->event;
     assert_int_equal(f->core->n_allocations_owed, 1);
-    struct event p = {.kind = EVENT_PUBLISHED, .published = {id, ALLOCATION_QUEUED}};
+    struct event p = {.kind = EVENT_PUBLISHED, .published = {id, ALLOCATION_QUEUED, BUS_NATS}};
     step(f, &p);
     assert_int_equal(f->core->n_allocations_owed, 1); /* of another state */
     p.published.state = done;
