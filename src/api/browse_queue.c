@@ -9,23 +9,13 @@
 
 enum { QUEUES_MAX = 1000 }; /* in one answer */
 
-/* Returns whether there is one. */
-static bool write_queue(struct json_writer *w, const struct core *core, int64_t fleet, int64_t room,
-                        int64_t wanted)
-{
-    struct view_queue v;
-    if (!view_queue(core, fleet, room, &v) || (wanted != 0 && v.fleet_id != wanted))
-        return false;
-    shape_write(w, &queue_shape, &v, core_config(core));
-    return true;
-}
-
 /* Not page by page: they come and go, and have no numbers. Those of fleets come first. */
 void handle_list_queues(struct call *c)
 {
     const struct core *core = call_core(c);
-    int64_t wanted = 0, fleet = 0, room = 0;
-    int n = 0;
+    struct view_queue_place at = {0};
+    struct view_queue v;
+    int64_t wanted = 0;
     if (call_fleet(c, "fleet", &wanted) != 0) {
         browse_refuse_argument(c);
         return;
@@ -34,10 +24,12 @@ void handle_list_queues(struct call *c)
     json_open_object(&w);
     json_key(&w, "items");
     json_open_array(&w);
-    while ((fleet = core_next(core, ROW_fleet, fleet)) != 0)
-        n += write_queue(&w, core, fleet, 0, wanted);
-    while (n < QUEUES_MAX && (room = core_next(core, ROW_room, room)) != 0)
-        n += write_queue(&w, core, 0, room, wanted);
+    for (int n = 0; n < QUEUES_MAX && view_next_queue(core, &at, &v);) {
+        if (wanted != 0 && v.fleet_id != wanted)
+            continue;
+        shape_write(&w, &queue_shape, &v, core_config(core));
+        n++;
+    }
     json_close_array(&w);
     json_key_id(&w, "next", 0);
     json_close_object(&w);

@@ -119,6 +119,29 @@ static void count_rooms(const struct core *core, struct rooms_answer *ret)
     }
 }
 
+static void count_queues(const struct core *core, struct queues_answer *ret)
+{
+    struct view_queue_place at = {0};
+    struct view_queue q;
+    while (view_next_queue(core, &at, &q)) {
+        ret->entries += q.entries;
+        ret->players += q.players;
+        if (q.oldest_ms > ret->oldest_ms)
+            ret->oldest_ms = q.oldest_ms;
+    }
+}
+
+static void count_brokers(const struct buses *all, struct status_answer *ret)
+{
+    const struct bus *b = NULL;
+    for (size_t i = 0; all && (b = buses_at(all, i)); i++) {
+        struct bus_figures f = {0};
+        b->ops->figures(b, &f);
+        ret->brokers[ret->n_brokers++] = (struct broker_answer){
+            .name = b->ops->name, .connected = f.connected, .lag = f.waiting, .unsent = f.unsent};
+    }
+}
+
 static double in_ms(const struct metrics_recent *recent, int64_t us)
 {
     return recent->done > 0 ? (double)us / 1000 : NAN;
@@ -157,6 +180,8 @@ void handle_status(struct call *c)
     sum_fleets(core, &answer->group);
     count_hosts(core, &answer->hosts);
     count_rooms(core, &answer->rooms);
+    count_queues(core, &answer->queues);
+    count_brokers(r->buses, answer);
     for (int code = 0; code < REGION_CODES; code++)
         answer->n_regions += view_region(core, (int8_t)code, &answer->regions[answer->n_regions]);
     call_render(c, &status_shape, answer);

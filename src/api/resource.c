@@ -643,6 +643,42 @@ static const struct shape room_counts_shape = {
         },
 };
 
+static const struct shape queue_counts_shape = {
+    .name = "QueueCounts",
+    .help = "Those who stand in line, of rooms and of fleets.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(INT32, "entries", struct queues_answer, entries, "allocations that wait"),
+            ROW(INT32, "players", struct queues_answer, players, "players who wait with them"),
+            ROW(INT64, "oldest_ms", struct queues_answer, oldest_ms, "how long the oldest waits"),
+            {0},
+        },
+};
+
+static void write_lag(struct json_writer *w, const void *object, const struct core_config *config)
+{
+    const struct broker_answer *v = object;
+    (void)config;
+    if (v->lag < 0)
+        json_none(w);
+    else
+        json_int(w, v->lag);
+}
+
+static const struct shape broker_shape = {
+    .name = "Broker",
+    .help = "A broker that requests come through.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(TEXT, "name", struct broker_answer, name, "nats or pubsub"),
+            ROW(BOOL, "connected", struct broker_answer, connected, NULL),
+            ROW_WRITTEN_OR_NULL(INT64, "lag", write_lag,
+                                "requests that it still has for us; null: it does not say"),
+            ROW(INT64, "unsent", struct broker_answer, unsent, "results that wait for it"),
+            {0},
+        },
+};
+
 static const struct shape allocations_shape = {
     .name = "Allocations",
     .help = "How allocations went in the last 60 s.",
@@ -739,6 +775,16 @@ static void write_status_regions(struct json_writer *w, const void *object,
     json_close_array(w);
 }
 
+static void write_brokers(struct json_writer *w, const void *object,
+                          const struct core_config *config)
+{
+    const struct status_answer *v = object;
+    json_open_array(w);
+    for (size_t i = 0; i < v->n_brokers; i++)
+        shape_write(w, &broker_shape, &v->brokers[i], config);
+    json_close_array(w);
+}
+
 static void write_refusals(struct json_writer *w, const void *object,
                            const struct core_config *config)
 {
@@ -771,6 +817,10 @@ const struct shape status_shape = {
             ROW(INT32, "chat_servers", struct status_answer, counts.chat_servers, NULL),
             ROW_OBJECT("hosts", host_counts_shape, struct status_answer, hosts, NULL),
             ROW_OBJECT("rooms", room_counts_shape, struct status_answer, rooms, NULL),
+            ROW_OBJECT("queues", queue_counts_shape, struct status_answer, queues, NULL),
+            ROW_ITEMS("brokers", broker_shape, write_brokers, "those that are configured"),
+            ROW(INT32, "results_owed", struct status_answer, counts.allocations_owed,
+                "results that no broker has confirmed yet"),
             ROW_OBJECT("allocations", allocations_shape, struct status_answer, allocations, NULL),
             {.name = "regions",
              .kind = SHAPE_ITEMS,
@@ -880,6 +930,8 @@ const struct shape *const shapes[] = {&server_counts_shape,
                                       &agent_answers_shape,
                                       &host_counts_shape,
                                       &room_counts_shape,
+                                      &queue_counts_shape,
+                                      &broker_shape,
                                       &allocation_request_shape,
                                       &allocation_result_shape,
                                       &allocation_member_shape,

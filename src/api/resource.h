@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/access.h"
+#include "api/bus.h"
 #include "api/merge.h"
 #include "api/metrics.h"
 #include "api/shape.h"
@@ -66,6 +67,20 @@ struct rooms_answer {
     int32_t taken;
 };
 
+/* Those who stand in line. */
+struct queues_answer {
+    int32_t entries;
+    int32_t players;
+    int64_t oldest_ms;
+};
+
+struct broker_answer {
+    const char *name;
+    bool connected;
+    int64_t lag; /* -1 = it does not say */
+    int64_t unsent;
+};
+
 struct status_answer {
     const char *version;
     int64_t started_wall_ms;
@@ -76,6 +91,9 @@ struct status_answer {
     struct core_counts counts;
     struct hosts_answer hosts;
     struct rooms_answer rooms;
+    struct queues_answer queues;
+    struct broker_answer brokers[BUSES_MAX];
+    size_t n_brokers;
     struct allocations_answer allocations;
     struct view_region regions[REGION_CODES];
     size_t n_regions;

@@ -101,6 +101,46 @@ static void put_rooms(struct buf *out, const struct term *term, const struct jso
     term_put(out, "\n");
 }
 
+/* "3 requests of 5 players, the oldest for 12s"; nothing when nobody waits. */
+static void put_line(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *queues = json_member(status, "queues");
+    int64_t entries = number(queues, "entries");
+    int64_t players = number(queues, "players");
+    char lasted[WHEN_MAX];
+    if (entries == 0)
+        return;
+    put_label(out, term, "in line    ");
+    term_printf(out, "%" PRId64 " request%s", entries, entries == 1 ? "" : "s");
+    if (players != entries)
+        term_printf(out, " of %" PRId64 " players", players);
+    term_printf(out, ", %s for %s\n", entries == 1 ? "waiting" : "the oldest waiting",
+                when_lasted(number(queues, "oldest_ms") / 1000, lasted));
+}
+
+/* "nats connected, 3 requests to fetch; pubsub away; 12 results owed"; nothing without brokers. */
+static void put_brokers(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *brokers = json_member(status, "brokers");
+    int64_t owed = number(status, "results_owed");
+    if (json_length(brokers) == 0)
+        return;
+    put_label(out, term, "brokers    ");
+    for (size_t i = 0; i < json_length(brokers); i++) {
+        const struct json *b = json_item(brokers, i);
+        bool connected = json_get_bool(json_member(b, "connected"));
+        const struct json *lag = json_member(b, "lag");
+        term_put_text(out, json_get_text(json_member(b, "name")));
+        term_put(out, " ");
+        term_put_styled(out, term, connected ? STYLE_GOOD : STYLE_BAD,
+                        connected ? STR("connected") : STR("away"));
+        if (connected && lag && json_kind(lag) != JSON_KIND_NULL)
+            term_printf(out, ", %" PRId64 " requests to fetch", json_get_int(lag));
+        term_put(out, "; ");
+    }
+    term_printf(out, "%" PRId64 " result%s owed\n", owed, owed == 1 ? "" : "s");
+}
+
 static void put_requests(struct buf *out, const struct term *term, const struct json *status)
 {
     int64_t chat_servers = number(status, "chat_servers");
@@ -201,6 +241,8 @@ void status_put(struct buf *out, const struct term *term, const struct json *sta
     put_servers(out, term, status);
     if (has_rooms(status))
         put_rooms(out, term, status);
+    put_line(out, term, status);
+    put_brokers(out, term, status);
     put_requests(out, term, status);
     put_allocations(out, term, status);
     put_regions(out, term, status, wide, now_ms);

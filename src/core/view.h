@@ -419,8 +419,13 @@ int64_t view_queued_player(const struct core *core, int64_t fleet_id, struct str
  * strings are valid until the next core_step or view_result. */
 int view_result(struct core *core, int64_t allocation, struct envelope_result *ret);
 
-/* The queue of a room, or of the fleet when room is 0; false when nobody stands in it. */
-bool view_queue(const struct core *core, int64_t fleet_id, int64_t room, struct view_queue *ret);
+/* Every line in which somebody waits, those of fleets first. Begin with a zeroed place; false at
+ * the end. Nothing may change meanwhile. */
+struct view_queue_place {
+    bool rooms;
+    size_t next;
+};
+bool view_next_queue(const struct core *core, struct view_queue_place *at, struct view_queue *ret);
 
 /* A party: the smallest seat above `after` of those who came as party `id`, or 0. */
 int64_t view_next_in_party(const struct core *core, int64_t party, int64_t after);

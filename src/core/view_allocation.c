@@ -88,13 +88,21 @@ static void show_queue(const struct core *core, const struct queue *q, struct vi
     }
 }
 
-bool view_queue(const struct core *core, int64_t fleet_id, int64_t room_id, struct view_queue *ret)
+bool view_next_queue(const struct core *core, struct view_queue_place *at, struct view_queue *ret)
 {
-    const struct fleet *fleet = room_id == 0 ? fleet_find(core, (int32_t)fleet_id) : NULL;
-    const struct room *room = room_id != 0 ? room_find(core, room_id) : NULL;
-    const struct queue *q = room ? room->queue : fleet ? fleet->queue : NULL;
-    if (!queue_waits(q))
-        return false;
+    const struct queue *q = NULL;
+    while (!at->rooms && !queue_waits(q)) {
+        const struct fleet *fleet = object_next(core, ROW_fleet, &at->next);
+        q = fleet ? fleet->queue : NULL;
+        if (!fleet)
+            *at = (struct view_queue_place){.rooms = true};
+    }
+    while (at->rooms && !queue_waits(q)) {
+        const struct room *room = object_next(core, ROW_room, &at->next);
+        if (!room)
+            return false;
+        q = room->queue;
+    }
     show_queue(core, q, ret);
     return true;
 }

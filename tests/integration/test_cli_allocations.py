@@ -94,6 +94,20 @@ def test_who_stands_in_line(world, cli, host):
     assert states == {"ann": "done", "cat": "queued", "dan": "cancelled"}
 
 
+def test_status_says_who_stands_in_line(world, cli, host):
+    place(cli, "ann", "--party", "bob")
+    quiet = cli("status").stdout
+    assert "in line" not in quiet and "brokers" not in quiet
+    place(cli, "cat", "--friends", "ann")
+    assert re.search(r"^in line    1 request, waiting for \d+ s$", cli("status").stdout, re.M)
+    place(cli, "dan", "--friends", "ann", "--party", "eve")
+    assert re.search(r"^in line    2 requests of 3 players, the oldest waiting for \d+ s$",
+                     cli("status").stdout, re.M)
+    status = json.loads(cli("status", "-o", "json").stdout)
+    assert (status["queues"]["entries"], status["queues"]["players"]) == (2, 3)
+    assert (status["brokers"], status["results_owed"]) == ([], 0)
+
+
 def test_waiting_for_a_place(world, cli, host):
     place(cli, "ann", "--party", "bob")
     waiting = subprocess.Popen(

@@ -2,12 +2,13 @@
 side."""
 
 import json
+import re
 import time
 
 import pytest
 from fake_host import FakeHost, Server
 from gate import Gate
-from muster_proc import Muster, NotReady
+from muster_proc import Muster, NotReady, run
 from nats import DEAD, REQUEST, RESULT, STREAM, NatsServer
 from players import fleets
 from secure import Authority
@@ -285,6 +286,18 @@ def test_a_broker_that_is_away_is_said_and_waited_for(broker, make_world):
         with broker.client() as client:
             client.store(REQUEST, request("t", "ann"))
             assert client.next(client.follow(RESULT)).json["status"] == "Success"
+
+
+def test_status_says_how_the_broker_is(broker, world, agent, client):
+    def brokers():
+        host, port = world.muster.http_address
+        said = run("status", "--url", f"http://{host}:{port}", "--data", world.muster.data).stdout
+        return re.search(r"^brokers    (.*)$", said, re.M)[1]
+
+    world.wait(lambda: brokers() == "nats connected, 0 requests to fetch; 0 results owed",
+               "a broker that is there")
+    broker.stop()
+    world.wait(lambda: brokers() == "nats away; 0 results owed", "a broker that is away")
 
 
 def test_a_stream_that_is_deleted_is_made_again(world, agent, client):

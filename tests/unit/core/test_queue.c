@@ -14,9 +14,11 @@ static void a_full_room_has_a_line_with_positions_from_1(void **state)
     queued_at(f, seeks(f, "ben", "p2"), 2);
     queued_at(f, seeks(f, "cid", "p1,p3"), 3);
     struct view_queue q;
-    assert_true(view_queue(f->core, room->row.fleet, room->row.id, &q));
+    struct view_queue_place at = {0};
+    assert_true(view_next_queue(f->core, &at, &q));
     assert_int_equal(q.entries, 3);
     assert_true(q.room == room->row.id);
+    assert_false(view_next_queue(f->core, &at, &q));
 }
 
 /* Nothing can come between: it is the same step, so the same commit. */
