@@ -24,18 +24,17 @@ static const char *const uptime_names[UPTIMES] = {
 
 /* ── places ────────────────────────────────────────────────────────────────────────────────── */
 
-static void name_fleet(const struct scrape *s, struct spot *p)
+void scrape_name_fleet(const struct scrape *s, int32_t id, struct labels *labels)
 {
     struct view_fleet fleet;
     char number[16];
-    int32_t id = p->series->fleet_id;
     snprintf(number, sizeof(number), "%d", id);
     if (id == 0)
-        labels_add(&p->labels, "fleet", "none");
+        labels_add(labels, "fleet", "none");
     else if (s->core && view_fleet(s->core, id, &fleet))
-        labels_add(&p->labels, "fleet", fleet.name);
+        labels_add(labels, "fleet", fleet.name);
     else
-        labels_add(&p->labels, "fleet", number);
+        labels_add(labels, "fleet", number);
 }
 
 /* By its name of today: a name belongs to one code at a time, so no two series read the same. */
@@ -71,7 +70,7 @@ static void find_places(struct scrape *s)
     for (size_t i = 0; i < s->n_places; i++) {
         struct spot *p = &s->places[i];
         p->series = s->m->series[i];
-        name_fleet(s, p);
+        scrape_name_fleet(s, p->series->fleet_id, &p->labels);
         name_region(s, p);
         p->has_servers =
             s->core && view_group(s->core, p->series->fleet_id, p->series->region, &p->group);
@@ -819,8 +818,8 @@ static const struct how hows[METRICS] = {
                                 &histogram_durations},
     [METRIC_FRIEND_JOINS] = PLAIN(scrape_friend_joins),
     [METRIC_TOKEN_MOVES] = PLACED(players.moves),
-    [METRIC_TOKEN_COLLISIONS] = SUM(NOTE_TOKEN_COLLISION),
-    [METRIC_QUEUE_LENGTH] = COUNT(allocations_queued),
+    [METRIC_TOKEN_COLLISIONS] = PLAIN(scrape_token_collisions),
+    [METRIC_QUEUE_LENGTH] = PLAIN(scrape_queue_length),
     [METRIC_QUEUE_WAIT] = {scrape_queue_waits, 0, &histogram_durations},
     [METRIC_QUEUE_ABANDONED] = PLAIN(scrape_queue_abandoned),
     [METRIC_RESULTS_OWED] = COUNT(allocations_owed),

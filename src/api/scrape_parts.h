@@ -34,6 +34,9 @@ struct how {
     const struct histogram_scale *scale;
 };
 
+/* Adds the label fleet. */
+void scrape_name_fleet(const struct scrape *s, int32_t fleet, struct labels *labels);
+
 /* What cannot have come from one fleet and region is shown where it is not 0. */
 bool scrape_is_shown(const struct spot *p, uint64_t value);
 
@@ -47,6 +50,8 @@ void scrape_player_counter(struct scrape *s, const char *name, const struct how 
 void scrape_player_allocations(struct scrape *s, const char *name, const struct how *how);
 void scrape_player_histogram(struct scrape *s, const char *name, const struct how *how);
 void scrape_friend_joins(struct scrape *s, const char *name, const struct how *how);
+void scrape_token_collisions(struct scrape *s, const char *name, const struct how *how);
+void scrape_queue_length(struct scrape *s, const char *name, const struct how *how);
 void scrape_queue_waits(struct scrape *s, const char *name, const struct how *how);
 void scrape_queue_abandoned(struct scrape *s, const char *name, const struct how *how);
 void scrape_broker_connected(struct scrape *s, const char *name, const struct how *how);

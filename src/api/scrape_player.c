@@ -5,6 +5,8 @@
 #include "api/bus.h"
 #include "api/routes.h"
 
+#include <stdlib.h>
+
 /* ── places ────────────────────────────────────────────────────────────────────────────────── */
 
 /* A fleet of which nobody has asked for a place is not shown with noughts. */
@@ -75,6 +77,68 @@ void scrape_friend_joins(struct scrape *s, const char *name, const struct how *h
                 scrape_labelled(s, name, p, "result", words[k], (int64_t)value);
         }
     }
+}
+
+/* ── by fleet: the region is not known, or there are several ───────────────────────────────── */
+
+struct fleet_count {
+    int64_t fleet;
+    bool asked; /* somebody has asked for a place in it */
+    int64_t n;
+};
+
+struct fleet_counts {
+    struct fleet_count *all;
+    size_t n;
+};
+
+static void count(struct fleet_counts *c, int64_t fleet, int64_t value, bool asked)
+{
+    size_t i = 0;
+    while (i < c->n && c->all[i].fleet != fleet)
+        i++;
+    if (i == c->n) {
+        c->all = xrealloc(c->all, ++c->n * sizeof(*c->all));
+        c->all[i] = (struct fleet_count){.fleet = fleet};
+    }
+    c->all[i].n += value;
+    c->all[i].asked |= asked;
+}
+
+static void write_counts(struct scrape *s, const char *name, struct fleet_counts *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct labels labels = {0};
+        scrape_name_fleet(s, (int32_t)c->all[i].fleet, &labels);
+        if (c->all[i].asked || c->all[i].n > 0)
+            exposition_sample(s->out, name, &labels, c->all[i].n);
+    }
+    free(c->all);
+}
+
+void scrape_token_collisions(struct scrape *s, const char *name, const struct how *how)
+{
+    struct fleet_counts c = {0};
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        count(&c, p->series->fleet_id, (int64_t)p->series->notes[NOTE_TOKEN_COLLISION],
+              is_asked(p));
+    }
+    write_counts(s, name, &c);
+}
+
+void scrape_queue_length(struct scrape *s, const char *name, const struct how *how)
+{
+    struct fleet_counts c = {0};
+    struct view_queue_place at = {0};
+    struct view_queue q;
+    (void)how;
+    for (size_t i = 0; i < s->n_places; i++)
+        count(&c, s->places[i].series->fleet_id, 0, is_asked(&s->places[i]));
+    while (s->counts.allocations_queued > 0 && view_next_queue(s->core, &at, &q))
+        count(&c, q.fleet_id, q.entries, true);
+    write_counts(s, name, &c);
 }
 
 void scrape_queue_waits(struct scrape *s, const char *name, const struct how *how)

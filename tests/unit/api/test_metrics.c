@@ -476,7 +476,8 @@ static void places_for_players_are_counted(void **state)
     assert_sample(w, "muster_friend_joins_total" ROOM_ ",result=\"not_found\"}", "1");
     assert_sample(w, "muster_friend_joins_total" ROOM_ ",result=\"unavailable\"}", "1");
     assert_sample(w, "muster_token_moves_total" ROOM_ "}", "1");
-    assert_sample(w, "muster_token_collisions_total", "1");
+    assert_sample(w, "muster_token_collisions_total{fleet=\"1\"}", "1");
+    assert_sample(w, "muster_queue_length{fleet=\"1\"}", "0");
     assert_sample(w, "muster_queue_wait_seconds_count" ROOM_ ",result=\"served\"}", "1");
     assert_sample(w, "muster_queue_wait_seconds_sum" ROOM_ ",result=\"abandoned\"}", "1.5");
     assert_sample(w, "muster_queue_abandoned_total" ROOM_ ",reason=\"queue_timeout\"}", "1");
