@@ -204,16 +204,16 @@ def test_a_redelivered_request_gives_the_same_bytes_and_one_seat(broker, client,
         results = client.follow(RESULT)
         client.store(REQUEST, request("t", "ann", info={"a": 1, "b": 2}))
         first = client.next(results)
-        time.sleep(0.2)  # until the broker has forgotten the id
+        client.await_forgotten_ids()
         client.store(REQUEST, json.dumps(request("t", "ann", info={"b": 2, "a": 1}), indent=2).encode())
         again = client.next(results)
         assert again.body == first.body
         assert again.head == first.head
         assert len(seats_of(world, "ann")) == 1
-        time.sleep(0.2)
+        client.await_forgotten_ids()
         client.store(REQUEST, {"ticketId": "wrong"})
         wrong = client.next(results)
-        time.sleep(0.2)
+        client.await_forgotten_ids()
         client.store(REQUEST, {"ticketId": "wrong"})
         assert client.next(results).body == wrong.body
         await_acknowledged(client)

@@ -134,6 +134,11 @@ class NatsClient:
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send(f"PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n")
 
+    def publish_named(self, subject, name, reply):
+        """With an id of which JetStream drops repeats for a while."""
+        head = f"NATS/1.0\r\nNats-Msg-Id: {name}\r\n\r\n".encode()
+        self.send(f"HPUB {subject} {reply} {len(head)} {len(head)}\r\n".encode() + head + b"\r\n")
+
     def read_one(self):
         """Handles one line of the server's, and says which it was."""
         words = self.line().split()
@@ -190,6 +195,19 @@ class NatsClient:
             self.publish(subject, body, f"{self.inbox}.{next(self.numbers)}")
         for answer in self.take(self.answers, len(bodies)):
             assert "seq" in answer.json, answer
+
+    def await_forgotten_ids(self):
+        """Until the stream has forgotten the ids of all messages that it has now: the last of them
+        is ours, and a repeat of it is stored again."""
+        name = f"probe-{next(self.numbers)}"
+        duplicates = 0
+        while True:
+            self.publish_named(DEAD, name, f"{self.inbox}.{next(self.numbers)}")
+            answer = self.next(self.answers).json
+            assert "seq" in answer, answer
+            if duplicates and not answer.get("duplicate"):
+                return
+            duplicates += bool(answer.get("duplicate"))
 
     def api(self, verb, body=None):
         answer = self.ask("$JS.API." + verb, b"" if body is None else body)
