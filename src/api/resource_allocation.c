@@ -232,7 +232,7 @@ const struct shape queue_shape = {
             ROW_OR_NULL(ID, "room", struct view_queue, room, "null: for any room of the fleet"),
             ROW(INT32, "entries", struct view_queue, entries, "allocations that wait"),
             ROW(INT32, "players", struct view_queue, players, "players who wait with them"),
-            ROW(INT32, "held", struct view_queue, held, "free seats kept for the first of them"),
+            ROW(INT32, "held", struct view_queue, held, "empty seats kept for the oldest of them"),
             ROW(INT64, "oldest_ms", struct view_queue, oldest_ms, "how long the oldest waits"),
             ROW(DOUBLE, "freed_per_min", struct view_queue, freed_per_min,
                 "seats that came free lately"),

@@ -48,10 +48,11 @@ struct allocation {
     conn_id askers[ALLOCATION_ASKERS]; /* who waits for its answer */
     int n_askers;
     int64_t asked_us;
-    const char *how;      /* for the log: "friend" "room" … */
-    int32_t unrouted;     /* tokens of its seats that no proxy has confirmed */
-    struct queue *queue;  /* QUEUED: where it stands */
-    int64_t told_core_ms; /* … when its position was last told */
+    const char *how;         /* for the log: "friend" "room" … */
+    int32_t unrouted;        /* tokens of its seats that no proxy has confirmed */
+    struct queue *queue;     /* QUEUED: where it stands */
+    struct link in_arrivals; /* … and there, by when it came */
+    int64_t told_core_ms;    /* … when its position was last told */
     int32_t told_position;
     struct deadline deadline; /* row.deadline_core_ms */
     struct link in_finished;  /* core->allocations_finished */

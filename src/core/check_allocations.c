@@ -39,44 +39,81 @@ static const char *check_order(struct core *core, const struct queue *q)
             return broken(core, "allocation %" PRId64 " stands where it does not belong",
                           q->line[i]->row.id);
     }
+    size_t n = 0;
+    LIST_EACH(&q->arrivals, a, struct allocation, in_arrivals)
+    {
+        n += a->queue == q;
+    }
+    if (n != q->n)
+        return broken(core, "%zu came to a line of %zu", n, q->n);
     if (players != q->players)
         return broken(core, "%d players are counted in a line of %d", q->players, players);
     return NULL;
 }
 
-/* Nobody waits for a place that is free: the first who fits would have it. */
+static const char *check_line(struct core *core, const struct room *room, const struct queue *q)
+{
+    const struct allocation *holder = queue_holder(core, room);
+    for (size_t i = 0; i < q->n; i++) {
+        const struct allocation *a = q->line[i];
+        if (holder && a != holder && !queue_comes_before(a, holder))
+            return NULL;
+        if (seek_fits(core, a, room))
+            return broken(core, "Q1: allocation %" PRId64 " waits for a place that is free",
+                          a->row.id);
+    }
+    return NULL;
+}
+
+/* Nobody waits for a place that is free: the first who fits would have it, unless it is held for
+ * somebody before him. */
 static const char *check_served(struct core *core, const struct room *room)
 {
-    const struct queue *q = room->queue;
+    const struct queue *any = room->fleet->queue;
+    const char *why = NULL;
     if (core->read_only || room->row.state != ROOM_OPEN || host_is_away(room->host) ||
         link_in_list(&room->to_serve))
         return NULL;
-    for (size_t i = 0; i < q->n && room->held == 0; i++) {
-        if (seek_needs(core, q->line[i], room) <= room_empty_seats(room))
-            return broken(core, "Q1: allocation %" PRId64 " waits for a place that is free",
-                          q->line[i]->row.id);
-    }
+    if (room->queue)
+        why = check_line(core, room, room->queue);
+    if (!why && any && seek_takes_any(room))
+        why = check_line(core, room, any);
+    return why;
+}
+
+static const char *check_held(struct core *core, const struct room *room)
+{
+    const struct queue *by = room->held_by;
+    bool own = by && by == room->queue;
+    bool any = by && by == room->fleet->queue && by->held_in == room;
+    if (room->held < 0 || room->held > room_empty_seats(room))
+        return broken(core, "Q2: room %" PRId64 " holds %d seats of %d", room->row.id, room->held,
+                      room_empty_seats(room));
+    if (room->held > 0 && !queue_holder(core, room))
+        return broken(core, "Q2: room %" PRId64 " holds seats for nobody", room->row.id);
+    if ((room->held > 0) != (own || any) || (by && room->row.state != ROOM_OPEN))
+        return broken(core, "Q2: room %" PRId64 " holds seats without a reason", room->row.id);
     return NULL;
 }
 
 static const char *check_queue_of(struct core *core, struct room *room)
 {
-    if (room->held < 0 || room->held > room_empty_seats(room))
-        return broken(core, "Q2: room %" PRId64 " holds %d seats of %d", room->row.id, room->held,
-                      room_empty_seats(room));
-    if (room->held > 0 && !queue_waits(room->queue))
-        return broken(core, "Q2: room %" PRId64 " holds seats for nobody", room->row.id);
-    if (!queue_waits(room->queue))
-        return NULL;
-    const char *why = check_order(core, room->queue);
-    if (!why && room_is_over(room) && !link_in_list(&room->to_serve))
+    const char *why = check_held(core, room);
+    if (!why && room->queue)
+        why = check_order(core, room->queue);
+    if (!why && queue_waits(room->queue) && room_is_over(room) && !link_in_list(&room->to_serve))
         return broken(core, "I6: somebody waits for room %" PRId64 ", which is over", room->row.id);
     return why ? why : check_served(core, room);
 }
 
 static const char *check_fleet_queue(struct core *core, struct fleet *fleet)
 {
-    return fleet->queue ? check_order(core, fleet->queue) : NULL;
+    const struct queue *q = fleet->queue;
+    if (!q)
+        return NULL;
+    if ((q->held_for != NULL) != (q->held_in != NULL) || (q->held_for && q->held_for->queue != q))
+        return broken(core, "Q2: seats of fleet %s are held for nobody", fleet->row.name);
+    return check_order(core, q);
 }
 
 static const char *check_sums(struct core *core)

@@ -129,6 +129,7 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
     list_init(&fleet->deployments);
     list_init(&fleet->token_modes);
     list_init(&fleet->allocating);
+    list_init(&fleet->held);
     fleet->config = config_of(core, row->name);
     map_put(&core->fleets, (uint64_t)row->id, fleet);
     object_enter(core, &fleet->object);

@@ -48,6 +48,7 @@ struct fleet {
     struct list token_modes; /* by the seat from which they hold */
     struct list allocating;  /* tickets of rooms that are started for allocations */
     struct queue *queue;     /* those who wait for any place; NULL = nobody ever did */
+    struct list held;        /* rooms with seats that are held for somebody in line */
 };
 
 struct fleet *fleet_find(const struct core *core, int64_t id);

@@ -306,6 +306,7 @@ static void rooms_loaded(struct core *core)
     at = 0;
     for (struct allocation *a = NULL; (a = object_next(core, ROW_allocation, &at));)
         allocation_loaded(core, a);
+    queues_loaded(core);
     allocations_owe_again(core);
 }
 

@@ -13,6 +13,7 @@ static struct queue *queue_new(struct fleet *fleet, struct room *room)
     struct queue *q = xcalloc(1, sizeof(*q));
     q->fleet = fleet;
     q->room = room;
+    list_init(&q->arrivals);
     q->tell.kind = DEADLINE_QUEUE_TELL;
     q->hold.kind = DEADLINE_QUEUE_HOLD;
     return q;
@@ -41,7 +42,7 @@ static int64_t key_of(const struct allocation *a)
     return a->row.queued_core_ms - (int64_t)a->row.priority * QUEUE_STEP_MS;
 }
 
-static bool is_before(const struct allocation *a, const struct allocation *b)
+bool queue_comes_before(const struct allocation *a, const struct allocation *b)
 {
     int64_t x = key_of(a);
     int64_t y = key_of(b);
@@ -55,7 +56,7 @@ static size_t place_of(const struct queue *q, const struct allocation *a)
     size_t high = q->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (is_before(q->line[middle], a))
+        if (queue_comes_before(q->line[middle], a))
             low = middle + 1;
         else
             high = middle;
@@ -63,23 +64,21 @@ static size_t place_of(const struct queue *q, const struct allocation *a)
     return low;
 }
 
-static void unhold(struct queue *q)
+static bool came_before(const struct allocation *a, const struct allocation *b)
 {
-    if (!q->room || q->room->held == 0)
-        return;
-    q->room->held = 0;
-    shelf_update(q->room);
+    int64_t x = a->row.queued_core_ms;
+    int64_t y = b->row.queued_core_ms;
+    return x != y ? x < y : a->row.id < b->row.id;
 }
 
-/* Whoever is first now has been it from now on. */
-static void first_changed(struct core *core, struct queue *q)
+/* Nearly always he is the last who came. */
+static void note_arrival(struct queue *q, struct allocation *a)
 {
-    unhold(q);
-    q->first_since_core_ms = core->now.core_ms;
-    if (q->n > 0)
-        deadline_set(core, &q->hold, DEADLINE_CORE, core->now.core_ms + QUEUE_HOLD_MS);
-    else
-        deadline_clear(core, &q->hold);
+    struct link *next = &q->arrivals.head;
+    while (next->prev != &q->arrivals.head &&
+           came_before(a, container_of(next->prev, struct allocation, in_arrivals)))
+        next = next->prev;
+    list_insert_before(next, &a->in_arrivals);
 }
 
 static void positions_changed(struct core *core, struct queue *q)
@@ -89,6 +88,131 @@ static void positions_changed(struct core *core, struct queue *q)
     else if (q->n == 0)
         deadline_clear(core, &q->tell);
 }
+
+/* ── held seats ────────────────────────────────────────────────────────────────────────────── */
+
+int32_t queue_held(const struct queue *q)
+{
+    const struct room *room = q->room ? q->room : q->held_in;
+    return room && room->held_by == q ? room->held : 0;
+}
+
+static void hold(struct room *room, const struct queue *q, int32_t seats)
+{
+    const struct queue *by = seats > 0 ? q : NULL;
+    if (room->held == seats && room->held_by == by)
+        return;
+    room->held = seats;
+    room->held_by = by;
+    list_remove(&room->in_held);
+    if (by)
+        list_append(&room->fleet->held, &room->in_held);
+    shelf_update(room);
+}
+
+/* What a fleet's line has held is free for all again. */
+static void hold_nowhere(struct core *core, struct queue *q)
+{
+    struct room *room = q->held_in;
+    q->held_for = NULL;
+    q->held_in = NULL;
+    if (!room)
+        return;
+    if (room->held_by == q)
+        hold(room, NULL, 0);
+    queue_room_changed(core, room);
+}
+
+/* Seats that come free help whoever needs no more than there are, and may be there at all. */
+static bool can_be_helped(const struct core *core, const struct queue *q,
+                          const struct allocation *a)
+{
+    if (q->room)
+        return seek_needs(core, a, q->room) <= q->room->row.max_players;
+    return seek_best_to_hold(core, a) != NULL;
+}
+
+static const struct allocation *oldest_of(const struct queue *q)
+{
+    return container_of(list_first(&q->arrivals), struct allocation, in_arrivals);
+}
+
+static bool has_waited(const struct core *core, const struct allocation *a)
+{
+    return core->now.core_ms - a->row.queued_core_ms >= QUEUE_HOLD_MS;
+}
+
+/* Time is what makes it the elder, so nobody who comes later puts that off, be he before it in the
+ * order; and whoever cannot be helped keeps nobody behind him from it. */
+const struct allocation *queue_elder(const struct core *core, const struct queue *q)
+{
+    if (!queue_waits(q) || !has_waited(core, oldest_of(q)) ||
+        (!q->room && !seek_emptiest(core, q->fleet)))
+        return NULL;
+    LIST_EACH(&q->arrivals, a, struct allocation, in_arrivals)
+    {
+        if (!has_waited(core, a))
+            return NULL;
+        if (can_be_helped(core, q, a))
+            return a;
+    }
+    return NULL;
+}
+
+const struct allocation *queue_holder(const struct core *core, const struct room *room)
+{
+    const struct queue *q = room->held_by;
+    if (!q)
+        return NULL;
+    return q->room ? queue_elder(core, q) : q->held_for;
+}
+
+/* He came to a line before somebody for whom seats are held: they may be his. */
+static void notice_held(struct core *core, const struct allocation *a)
+{
+    LIST_EACH(&a->fleet->held, room, struct room, in_held)
+    {
+        const struct allocation *holder = queue_holder(core, room);
+        if (holder && queue_comes_before(a, holder))
+            queue_room_changed(core, room);
+    }
+}
+
+/* A fleet's line: for whom, and where. Another room is only worth a change when it misses fewer
+ * seats, so what was gathered in one is not given up for nothing. */
+static void choose_held(struct core *core, struct queue *q)
+{
+    const struct allocation *elder = queue_elder(core, q);
+    struct room *room = elder ? seek_best_to_hold(core, elder) : NULL;
+    if (elder == q->held_for && room == q->held_in)
+        return;
+    hold_nowhere(core, q);
+    q->held_for = elder;
+    q->held_in = room;
+    if (room)
+        queue_room_changed(core, room);
+}
+
+/* The first in order who comes to it and does not fit keeps what is empty from all behind him. */
+static bool holds_here(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    const struct queue *q = a->queue;
+    return q->room ? a == queue_elder(core, q) : a == q->held_for && room == q->held_in;
+}
+
+/* A room's line: when who came first comes to be the elder. */
+static void wait_for_elder(struct core *core, struct queue *q)
+{
+    if (!queue_waits(q))
+        return;
+    const struct allocation *oldest = oldest_of(q);
+    if (has_waited(core, oldest))
+        deadline_clear(core, &q->hold);
+    else
+        deadline_set(core, &q->hold, DEADLINE_CORE, oldest->row.queued_core_ms + QUEUE_HOLD_MS);
+}
+
+/* ── coming and going ──────────────────────────────────────────────────────────────────────── */
 
 void queue_add(struct core *core, struct queue *q, struct allocation *a)
 {
@@ -102,10 +226,11 @@ void queue_add(struct core *core, struct queue *q, struct allocation *a)
     q->n++;
     q->players += allocation_players(a);
     a->queue = q;
-    if (i == 0)
-        first_changed(core, q);
+    note_arrival(q, a);
     if (q->room)
         queue_room_changed(core, q->room); /* after a start: whoever fits where none was held */
+    else
+        notice_held(core, a);
     positions_changed(core, q);
 }
 
@@ -118,8 +243,13 @@ void queue_remove(struct core *core, struct allocation *a)
     memmove(&q->line[i], &q->line[i + 1], (q->n - i) * sizeof(struct allocation *));
     q->players -= allocation_players(a);
     a->queue = NULL;
-    if (i == 0)
-        first_changed(core, q);
+    list_remove(&a->in_arrivals);
+    if (a == q->held_for)
+        hold_nowhere(core, q);
+    if (q->room && q->room->held_by == q)
+        hold(q->room, NULL, 0); /* perhaps for him; else it is held again before the step ends */
+    if (q->n == 0)
+        deadline_clear(core, &q->hold);
     if (q->room)
         queue_room_changed(core, q->room); /* the next may fit where this one did not */
     positions_changed(core, q);
@@ -179,6 +309,10 @@ void queue_room_changed(struct core *core, struct room *room)
 
 void queue_room_over(struct core *core, struct room *room)
 {
+    struct queue *any = room->fleet->queue;
+    hold(room, NULL, 0);
+    if (any && any->held_in == room)
+        hold_nowhere(core, any);
     if (queue_waits(room->queue) && !link_in_list(&room->to_serve))
         list_append(&core->to_serve, &room->to_serve);
 }
@@ -190,22 +324,7 @@ static struct allocation *next_of(const struct queue *a, size_t i, const struct 
     struct allocation *y = b && k < b->n ? b->line[k] : NULL;
     if (!x || !y)
         return x ? x : y;
-    return is_before(x, y) ? x : y;
-}
-
-/* The first of a room's line has waited long enough for seats to be kept for it. */
-static bool may_hold(const struct core *core, const struct queue *q, const struct allocation *a)
-{
-    return q->room && q->line[0] == a &&
-           core->now.core_ms - q->first_since_core_ms >= QUEUE_HOLD_MS;
-}
-
-static void hold(struct room *room, int32_t seats)
-{
-    if (room->held == seats)
-        return;
-    room->held = seats;
-    shelf_update(room);
+    return queue_comes_before(x, y) ? x : y;
 }
 
 static void serve_room(struct core *core, struct room *room)
@@ -214,7 +333,7 @@ static void serve_room(struct core *core, struct room *room)
     struct queue *any = seek_takes_any(room) ? room->fleet->queue : NULL;
     size_t i = 0;
     size_t k = 0;
-    hold(room, 0);
+    hold(room, NULL, 0);
     while (room_empty_seats(room) > 0) {
         struct allocation *a = next_of(own, i, any, k);
         if (!a)
@@ -223,14 +342,17 @@ static void serve_room(struct core *core, struct room *room)
         if (seek_fits(core, a, room)) {
             given(core, q);
             allocation_enter(core, a, room, "queue");
-            continue; /* the next has moved up */
+            if (any)
+                choose_held(core, any); /* it may have been his */
+            continue;                   /* the next has moved up */
         }
-        if (may_hold(core, q, a)) {
-            hold(room, room_empty_seats(room));
+        if (holds_here(core, a, room)) {
+            hold(room, q, room_empty_seats(room));
             break;
         }
         *(q == own ? &i : &k) += 1;
     }
+    wait_for_elder(core, own);
 }
 
 /* They look for their friends again, then for any place. */
@@ -255,33 +377,56 @@ static void rooms_changed(struct core *core, const struct fleet *fleet)
     }
 }
 
-/* Whatever turned a version on or off: those who wait for any place are the first to have one. */
-static void notice_versions(struct core *core)
+void queues_loaded(struct core *core)
+{
+    size_t at = 0;
+    for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));)
+        rooms_changed(core, fleet);
+}
+
+/* Whatever turned a version on or off: those who wait for any place are the first to have one. And
+ * whatever made another room the best one to hold seats in. */
+static void notice_fleets(struct core *core)
 {
     size_t at = 0;
     if (core->allocations_in[ALLOCATION_QUEUED] == 0)
         return;
     for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
-        if (!queue_waits(fleet->queue) || fleet->queue->version == seek_version(fleet))
+        if (!queue_waits(fleet->queue))
             continue;
+        if (fleet->queue->version != seek_version(fleet))
+            rooms_changed(core, fleet);
         fleet->queue->version = seek_version(fleet);
-        rooms_changed(core, fleet);
+        choose_held(core, fleet->queue);
     }
 }
 
+static void serve(struct core *core, struct room *room)
+{
+    if (room_is_over(room)) {
+        disperse(core, room);
+        return;
+    }
+    if (room->row.state != ROOM_OPEN || host_is_away(room->host))
+        return;
+    if (queue_waits(room->fleet->queue))
+        choose_held(core, room->fleet->queue); /* before anybody behind it has what came free */
+    serve_room(core, room);
+}
+
 /* Each room that came to have a place, until nothing changes any more: who is moved away from one
- * makes room there. Everybody who is placed leaves a line, so it ends. */
+ * makes room there. Everybody who is placed leaves a line, and who holds seats elsewhere misses
+ * fewer there, so it ends. */
 void queues_serve(struct core *core)
 {
     allocations_seek_again(core);
-    notice_versions(core);
+    notice_fleets(core);
     while (!list_empty(&core->to_serve)) {
         struct room *room = container_of(list_first(&core->to_serve), struct room, to_serve);
         list_remove(&room->to_serve);
-        if (room_is_over(room))
-            disperse(core, room);
-        else if (room->row.state == ROOM_OPEN && !host_is_away(room->host))
-            serve_room(core, room);
+        serve(core, room);
+        if (list_empty(&core->to_serve))
+            notice_fleets(core);
     }
 }
 
@@ -305,33 +450,12 @@ static void tell_positions(struct core *core, struct queue *q)
     }
 }
 
-/* A party that stands first in the line of a fleet and fits nowhere: it waits for the room that has
- * the most places from now on, so that they can be kept for it. */
-static void settle_on_room(struct core *core, struct queue *q)
-{
-    struct allocation *a = q->line[0];
-    struct room *room = seek_emptiest(core, q->fleet, a);
-    if (!room || room->row.max_players < allocation_players(a)) {
-        deadline_set(core, &q->hold, DEADLINE_CORE, core->now.core_ms + TRY_MS);
-        return; /* there may be one soon */
-    }
-    queue_remove(core, a);
-    a->row.room = room->row.id;
-    object_touch(core, &a->object);
-    struct queue *own = queue_of(q->fleet, room);
-    queue_add(core, own, a);
-    own->first_since_core_ms -= own->line[0] == a ? QUEUE_HOLD_MS : 0;
-    queue_room_changed(core, room);
-}
-
 void queue_deadline(struct core *core, struct queue *q, enum deadline_kind kind)
 {
     if (kind == DEADLINE_QUEUE_TELL)
         tell_positions(core, q);
-    else if (q->room)
+    else
         queue_room_changed(core, q->room);
-    else if (q->n > 0 && allocation_players(q->line[0]) > 1)
-        settle_on_room(core, q);
 }
 
 /* In order, as long as there are hosts for them; where none was for one, there is none for those
@@ -356,7 +480,7 @@ static void try_hosts(struct core *core, struct queue *q)
 /* A version may have been switched on since: then its rooms have places. */
 static void try_rooms(struct core *core, const struct fleet *fleet)
 {
-    struct room *room = seek_emptiest(core, fleet, NULL);
+    struct room *room = seek_emptiest(core, fleet);
     if (room)
         queue_room_changed(core, room);
 }

@@ -53,8 +53,10 @@ struct room {
     struct link in_ended;       /* core->rooms_ended */
     struct room_detail *detail; /* NULL = nothing more is known */
     struct queue *queue;        /* those who wait for a seat in it; NULL = nobody ever did */
-    int32_t held;               /* free seats that are kept for the first of them */
-    struct link to_serve;       /* core->to_serve */
+    int32_t held;               /* of its empty seats: kept for somebody in line; all or none … */
+    const struct queue *held_by; /* … which is its own or its fleet's; NULL = none are */
+    struct link in_held;         /* fleet->held */
+    struct link to_serve;        /* core->to_serve */
 };
 
 struct room *room_find(const struct core *core, int64_t id);

@@ -378,29 +378,72 @@ static struct room *find_any(const struct core *core, const struct allocation *a
     return find_with_party(core, a);
 }
 
-/* Of those with as many places on one shelf, any. */
-static struct room *emptiest_on(const struct shelf *shelf, const struct room *except)
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet)
 {
-    for (size_t k = shelf->n; k > 0; k--) {
-        if (shelf->rooms[k - 1] != except && is_there(shelf->rooms[k - 1]))
-            return shelf->rooms[k - 1];
-    }
-    return NULL;
-}
-
-struct room *seek_emptiest(const struct core *core, const struct fleet *fleet,
-                           const struct allocation *a)
-{
+    (void)core;
     const struct version *version = version_row_of(fleet, version_of(fleet));
-    const struct room_seat *his =
-        a && wants_away(a) ? seat_of(core, a, str_of(a->row.player)) : NULL;
     struct room *best = NULL;
     for (int code = 0; version && code < REGION_CODES; code++) {
-        struct room *room = emptiest_on(&version->shelves[code], his ? his->room : NULL);
-        if (room && (!best || room_free_seats(room) > room_free_seats(best)))
-            best = room;
+        const struct shelf *shelf = &version->shelves[code];
+        size_t k = shelf->n;
+        while (k > 0 && !is_there(shelf->rooms[k - 1]))
+            k--;
+        if (k > 0 && (!best || room_free_seats(shelf->rooms[k - 1]) > room_free_seats(best)))
+            best = shelf->rooms[k - 1];
     }
     return best;
+}
+
+/* How many seats are to come free there before it has its place; INT32_MAX = never. */
+static int32_t misses(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
+    int32_t needs = seek_needs(core, a, room);
+    bool own = his && his->room == room && wants_away(a);
+    if (own || !is_there(room) || !seek_takes_any(room) || needs > room->row.max_players)
+        return INT32_MAX;
+    return needs - (room->held_by == a->queue ? room_empty_seats(room) : room_free_seats(room));
+}
+
+struct best {
+    struct room *room;
+    int32_t misses;
+};
+
+static void consider(const struct core *core, const struct allocation *a, struct room *room,
+                     struct best *best)
+{
+    int32_t n = misses(core, a, room);
+    if (n < best->misses)
+        *best = (struct best){room, n};
+}
+
+/* Who has fewer free seats misses more; only where one of them sits it may be otherwise. */
+static void consider_shelf(const struct core *core, const struct allocation *a,
+                           const struct shelf *shelf, struct best *best)
+{
+    size_t k = shelf->n;
+    while (k > 0 && misses(core, a, shelf->rooms[k - 1]) == INT32_MAX)
+        k--;
+    if (k > 0)
+        consider(core, a, shelf->rooms[k - 1], best);
+}
+
+struct room *seek_best_to_hold(const struct core *core, const struct allocation *a)
+{
+    const struct version *version = version_row_of(a->fleet, version_of(a->fleet));
+    struct best best = {NULL, INT32_MAX};
+    struct str rest = a->row.party;
+    if (a->queue->held_in)
+        consider(core, a, a->queue->held_in, &best);
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        if (seat)
+            consider(core, a, seat->room, &best);
+    }
+    for (int i = 0; version && i < REGION_CODES; i++) /* his own region first */
+        consider_shelf(core, a, &version->shelves[(a->row.region + i) & (REGION_CODES - 1)], &best);
+    return best.room;
 }
 
 /* ── a new room ────────────────────────────────────────────────────────────────────────────── */

@@ -34,10 +34,13 @@ uint64_t seek_version(const struct fleet *fleet);
 /* True when whoever takes any place of the fleet takes one in that room. */
 bool seek_takes_any(const struct room *room);
 
-/* The open room of the fleet with the most seats that nobody has, or NULL. With an allocation: of
- * those that it may get. */
-struct room *seek_emptiest(const struct core *core, const struct fleet *fleet,
-                           const struct allocation *a);
+/* The open room of the fleet with the most free seats, or NULL. */
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet);
+
+/* A QUEUED one in the line of a fleet: of the rooms that it may get the one that misses the fewest
+ * seats for it, or NULL. What its line has held there counts; what others have held does not. The
+ * one where seats are held now is better than another that misses as many. */
+struct room *seek_best_to_hold(const struct core *core, const struct allocation *a);
 
 /* A QUEUED one: a room is started for it; false when there is no host. And whether another one is
  * worth starting while so many wait. */

@@ -359,7 +359,7 @@ struct view_queue {
     int64_t room;
     int32_t entries;
     int32_t players;
-    int32_t held;         /* seats that are kept for the first of them */
+    int32_t held;         /* seats that are kept for the oldest of them */
     int64_t oldest_ms;    /* how long its oldest entry waits */
     double freed_per_min; /* seats that came free lately */
 };

@@ -78,7 +78,7 @@ static void show_queue(const struct core *core, const struct queue *q, struct vi
         .room = q->room ? q->room->row.id : 0,
         .entries = (int32_t)q->n,
         .players = q->players,
-        .held = q->room ? q->room->held : 0,
+        .held = queue_held(q),
         .freed_per_min = queue_rate_per_min(q),
     };
     for (size_t i = 0; i < q->n; i++) {

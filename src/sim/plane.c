@@ -175,7 +175,6 @@ void plane_start(struct world *w)
     }
     reader_catch_up(w);
     shadow_rooms_restarted(w);
-    shadow_lines_loaded(w);
     machines_get_time(w);
     look(w);
     world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
@@ -249,10 +248,8 @@ void plane_committed(struct world *w)
     store_memory_fail(w->store, failing ? w->disk_mode : STORE_MEMORY_WORKS);
     int result = store_commit(w->store, &w->commit);
     store_memory_fail(w->store, STORE_MEMORY_WORKS);
-    if (result) {
+    if (result)
         w->result->failed_commits++;
-        shadow_lines_loaded(w);
-    }
     if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN) {
         shadow_stored(w, &w->commit);
         shadow_rooms_stored(w, &w->commit);

@@ -1,8 +1,8 @@
 /* What the disk holds of allocations, decoded from the bytes that were committed. Held against it:
  * a name is one allocation and takes no more seats than it has players (I4), nobody who came later
- * gets a place that somebody in line could have had (Q3) nor, once a party has been the first for
- * long enough, any place of that room (Q4), everybody in line is answered in time (I6), positions
- * are positions in a line, and no result is told before it is stored (I7). */
+ * gets a place that somebody in line could have had (Q3) nor, once a party has been the oldest of a
+ * line for long enough, one of those that are held for it (Q4), everybody in line is answered in
+ * time (I6), positions are positions in a line, and no result is told before it is stored (I7). */
 #include "sim/world.h"
 
 #include "base/buf.h"
@@ -23,9 +23,6 @@ enum {
     LATE_SLACK_MS = 10 * 1000,
     LATE_MS = 10 * 1000, /* the disk's time, once it is late */
 };
-
-/* Nobody has been the first for long enough since then. */
-static const int64_t UNKNOWN_MS = INT64_MAX / 2;
 
 /* ── taking over what was stored ───────────────────────────────────────────────────────────── */
 
@@ -186,6 +183,18 @@ static int needs(const struct world *w, const struct shadow_allocation *a, int64
     return n;
 }
 
+/* … or have come in it, be it to leave again. */
+static int needs_at_least(const struct world *w, const struct shadow_allocation *a, int64_t room)
+{
+    int n = a->n_party;
+    size_t at = 0;
+    for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));) {
+        for (int i = 0; i < a->n_party; i++)
+            n -= s->row.room == room && strcmp(s->row.account, a->party[i]) == 0;
+    }
+    return n;
+}
+
 static bool waits(const struct shadow_allocation *a)
 {
     return !a->over && a->row.state == ALLOCATION_QUEUED && a->state_before == ALLOCATION_QUEUED &&
@@ -215,21 +224,86 @@ static bool wants_away(const struct world *w, const struct shadow_allocation *a,
     return (!a->row.rejoin || a->row.move_party) && sat_there(w, a->row.player, room);
 }
 
+/* ── held seats ────────────────────────────────────────────────────────────────────────────── */
+
+/* In its line and all through the batch. */
+static bool is_oldest(const struct world *w, const struct shadow_allocation *a)
+{
+    size_t at = 0;
+    for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
+        bool queued = b->row.state == ALLOCATION_QUEUED || b->state_before == ALLOCATION_QUEUED;
+        bool same = b->row.room == a->row.room || b->room_before == a->row.room;
+        bool older = b->row.queued_core_ms < a->row.queued_core_ms ||
+                     (b->row.queued_core_ms == a->row.queued_core_ms && b->row.id < a->row.id);
+        if (b != a && b->row.fleet == a->row.fleet && queued && same && older)
+            return false;
+    }
+    return true;
+}
+
+static bool has_line(const struct world *w, int64_t room)
+{
+    size_t at = 0;
+    for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
+        if (b->row.room == room || b->room_before == room)
+            return true;
+    }
+    return false;
+}
+
+/* At least as many, and at most, were empty there at any time in this batch. */
+static int empty_at_least(const struct world *w, const struct row_room *room)
+{
+    int n = room->max_players;
+    size_t at = 0;
+    for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));)
+        n -= s->row.room == room->id;
+    return n;
+}
+
+static int empty_at_most(const struct world *w, const struct row_room *room)
+{
+    int n = room->max_players;
+    size_t at = 0;
+    for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));)
+        n -= s->row.room == room->id && !s->fresh && !s->gone;
+    return n;
+}
+
+/* Who waits for any place has seats held in the room that misses the fewest; which of several that
+ * miss as many is not known here, nor what a room's own line has held. */
+static bool is_best_for(const struct world *w, const struct shadow_allocation *a,
+                        const struct row_room *room)
+{
+    size_t at = 0;
+    int misses = needs(w, a, room->id) - empty_at_least(w, room) - 1; /* the one that was taken */
+    if (has_line(w, room->id))
+        return false;
+    for (const struct row_room *other = NULL; (other = map_next(&w->shadow_rooms, &at));) {
+        if (other->id != room->id && other->fleet == room->fleet &&
+            needs_at_least(w, a, other->id) - empty_at_most(w, other) <= misses)
+            return false;
+    }
+    return true;
+}
+
+/* ── being passed over ─────────────────────────────────────────────────────────────────────── */
+
 /* He came later, and took what the other could have had. */
 static void judge_passed(struct world *w, const struct shadow_seat *s, int64_t key, int64_t id,
                          const struct row_room *room)
 {
     size_t at = 0;
     int taken = taken_with(w, s);
-    const struct shadow_first *first = map_get(&w->shadow_firsts, (uint64_t)room->id);
     for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
         bool of_room = b->row.room == room->id;
         bool of_any = b->row.room == 0 && is_open_to_all(w, room) && !wants_away(w, b, room->id);
         bool earlier = key_of(b) < key || (key_of(b) == key && b->row.id < id);
         if (!waits(b) || b->row.fleet != room->fleet || !(of_room || of_any) || !earlier)
             continue;
-        bool held = of_room && first && first->allocation == b->row.id &&
-                    s->row.reserved_core_ms - first->since_core_ms > HOLD_MS + HOLD_SLACK_MS;
+        bool held = is_oldest(w, b) && needs(w, b, room->id) <= room->max_players &&
+                    s->row.reserved_core_ms - b->row.queued_core_ms > HOLD_MS + HOLD_SLACK_MS &&
+                    (of_room || is_best_for(w, b, room));
         if (needs(w, b, room->id) <= taken)
             world_broken(w, "Q3: %s took a seat of room %" PRId64 " before %s, who waits",
                          s->row.account, room->id, b->row.name);
@@ -267,34 +341,6 @@ static void judge_seat(struct world *w, const struct shadow_seat *s)
     /* Without a request he may have come by the players' door, and again, within one batch: nobody
      * sees his first seat there. So only those count who stood in line before it. */
     judge_passed(w, s, a ? key_of(a) : w->before_core_ms, a ? a->row.id : 0, room);
-}
-
-/* ── the first of a line ───────────────────────────────────────────────────────────────────── */
-
-static bool comes_first(const struct world *w, const struct shadow_allocation *a)
-{
-    size_t at = 0;
-    for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
-        bool same =
-            b != a && !b->over && b->row.state == ALLOCATION_QUEUED && b->row.room == a->row.room;
-        bool earlier = key_of(b) < key_of(a) || (key_of(b) == key_of(a) && b->row.id < a->row.id);
-        if (same && earlier)
-            return false;
-    }
-    return true;
-}
-
-static void note_first(struct world *w, const struct shadow_allocation *a)
-{
-    struct shadow_first *first = map_get(&w->shadow_firsts, (uint64_t)a->row.room);
-    if (!first) {
-        first = xcalloc(1, sizeof(*first));
-        map_put(&w->shadow_firsts, (uint64_t)a->row.room, first);
-    }
-    if (first->allocation == a->row.id && first->since_core_ms != UNKNOWN_MS)
-        return;
-    first->allocation = a->row.id;
-    first->since_core_ms = w->stored_core_ms;
 }
 
 /* ── every batch ───────────────────────────────────────────────────────────────────────────── */
@@ -378,8 +424,6 @@ void shadow_lines_stored(struct world *w, const struct store_batch *batch)
     for (struct shadow_allocation *a = NULL; (a = map_next(&w->shadow_lines, &at));) {
         judge_late(w, a);
         judge_seats_of(w, a);
-        if (!a->over && a->row.state == ALLOCATION_QUEUED && a->row.room && comes_first(w, a))
-            note_first(w, a);
     }
 }
 
@@ -420,13 +464,6 @@ void shadow_lines_judge(struct world *w, const struct effect *e)
         judge_position(w, e);
 }
 
-void shadow_lines_loaded(struct world *w)
-{
-    size_t at = 0;
-    for (struct shadow_first *first = NULL; (first = map_next(&w->shadow_firsts, &at));)
-        first->since_core_ms = UNKNOWN_MS;
-}
-
 void shadow_lines_check(struct world *w)
 {
     size_t at = 0;
@@ -447,6 +484,5 @@ static void free_all(struct map *map)
 void shadow_lines_done(struct world *w)
 {
     free_all(&w->shadow_lines);
-    free_all(&w->shadow_firsts);
     free_all(&w->shadow_versions);
 }

@@ -368,12 +368,6 @@ struct shadow_allocation {
     int64_t late_ms; /* since when it should be over; 0 = no */
 };
 
-/* Who has been the first of a room's line, and since when. */
-struct shadow_first {
-    int64_t allocation;
-    int64_t since_core_ms;
-};
-
 /* ── network ───────────────────────────────────────────────────────────────────────────────── */
 
 struct wire {
@@ -421,7 +415,6 @@ struct world {
     struct map shadow_bans;     /* ban id → struct row_ban */
     struct map shadow_asked;    /* id of a ticket for a room → struct row_room_ticket */
     struct map shadow_lines;    /* allocation id → struct shadow_allocation */
-    struct map shadow_firsts;   /* room id → struct shadow_first */
     struct map shadow_versions; /* version id → struct row_version */
     int64_t stored_core_ms;     /* of the newest batch */
     int64_t before_core_ms;     /* … of the one before */
@@ -510,8 +503,6 @@ bool shadow_sits(const struct world *w, const struct shadow_seat *s);
 void shadow_lines_stored(struct world *w, const struct store_batch *batch);
 void shadow_lines_judge(struct world *w, const struct effect *effect);
 
-/* The core was loaded anew: who is first in a line has been it from now on. */
-void shadow_lines_loaded(struct world *w);
 void shadow_lines_check(struct world *w);
 void shadow_lines_done(struct world *w);
 

@@ -142,6 +142,47 @@ static void seats_are_held_for_nobody(void **state)
     is_said(f, "Q2: room ", " holds seats for nobody");
 }
 
+/* The line for which they were held has none there. */
+static void seats_are_held_without_a_reason(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    rooms_pass(f, QUEUE_HOLD_MS);
+    s.roomy->held = 1;
+    s.roomy->held_by = s.full->queue;
+    shelf_update(s.roomy);
+    is_said(f, "Q2: room ", " holds seats without a reason");
+}
+
+static void somebody_waits_for_any_place_and_one_is_free(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    h->leaving = true;
+    host_says(f, h);
+    queued_at(f, asks_for(f, "any", "ann", "", ""), 1);
+    room->row.max_players++;
+    shelf_update(room);
+    is_said(f, "Q1: allocation ", " waits for a place that is free");
+}
+
+static void seats_of_a_fleet_are_held_for_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    queue_of(s.full->fleet, NULL)->held_in = s.full;
+    is_said(f, "Q2: seats of fleet arena are held for nobody", "");
+}
+
+static void somebody_never_came_to_the_line_he_is_in(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    list_remove(&s.first->in_arrivals);
+    is_said(f, "1 came to a line of 2", "");
+}
+
 static void somebody_waits_for_a_room_that_is_over(void **state)
 {
     struct fixture *f = *state;
@@ -150,6 +191,7 @@ static void somebody_waits_for_a_room_that_is_over(void **state)
     s.full->queue->line[0] = s.failed;
     s.full->queue->n = s.full->queue->players = 1;
     s.failed->queue = s.full->queue;
+    list_append(&s.full->queue->arrivals, &s.failed->in_arrivals);
     s.failed->row.state = ALLOCATION_QUEUED;
     chain_add(&f->core->allocations_by_player, str_hash(0, STR("dan")),
               &s.failed->himself.by_player);
@@ -206,6 +248,10 @@ int main(void)
         SEEKERS_TEST(somebody_waits_for_a_place_that_is_free),
         SEEKERS_TEST(more_is_held_than_is_there),
         SEEKERS_TEST(seats_are_held_for_nobody),
+        SEEKERS_TEST(seats_are_held_without_a_reason),
+        SEEKERS_TEST(somebody_waits_for_any_place_and_one_is_free),
+        SEEKERS_TEST(seats_of_a_fleet_are_held_for_nobody),
+        SEEKERS_TEST(somebody_never_came_to_the_line_he_is_in),
         SEEKERS_TEST(somebody_waits_for_a_room_that_is_over),
         SEEKERS_TEST(allocations_are_counted_wrong),
         SEEKERS_TEST(what_is_finished_is_counted_wrong),

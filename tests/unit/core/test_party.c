@@ -127,24 +127,163 @@ static void held_seats_are_given_to_others_when_the_party_goes(void **state)
     assert_int_equal(room->held, 0);
 }
 
-static void a_party_in_the_line_of_the_fleet_settles_on_a_room_after_half_a_minute(void **state)
+static void nothing_is_held_when_nobody_is_left_in_line(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    asks_for(f, "three", "a1", "p1", "a2,a3");
+    leaves(f, "p2");
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(room->held, 1);
+    unseeks(f, new_conn(f), "three");
+    assert_int_equal(room->held, 0);
+    found_in(f, seeks(f, "ben", "p1"), room);
+}
+
+/* Two rooms of four: one full, one with a place; nothing more can be started. */
+struct pair {
+    struct room *full;
+    struct room *emptier;
+};
+
+static struct pair two_rooms(struct fixture *f)
+{
+    struct fake_host *h = host_up(f, 0, EU);
+    struct pair arena = {.full = room_with(f, "p1,p2,p3,p4"), .emptier = room_with(f, "q1,q2,q3")};
+    h->leaving = true;
+    host_says(f, h);
+    return arena;
+}
+
+static int32_t held_for_fleet(struct fixture *f)
+{
+    struct view_queue q;
+    int64_t fleet = fleet_find_named(f->core, "arena")->row.id;
+    return view_queue(f->core, fleet, 0, &q) ? q.held : -1;
+}
+
+static void seats_are_held_in_the_emptiest_room_for_who_waits_for_any(void **state)
+{
+    struct fixture *f = *state;
+    struct pair arena = two_rooms(f);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(arena.emptier->held, 1);
+    assert_int_equal(held_for_fleet(f), 1);
+    conn_id ben = seeks(f, "ben", "");
+    queued_at(f, ben, 2); /* in the same line as ever */
+    assert_true(str_eq(sought(f, ben, ENVELOPE_QUEUED)->queue_id, STR("fleet-arena")));
+    leaves(f, "q2");
+    is_in_state(f, "two", ALLOCATION_DONE);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    assert_int_equal(arena.emptier->held, 0);
+}
+
+/* It used to wait for one room from then on, and those who came later got the others. */
+static void who_has_seats_held_in_one_room_gets_another_that_empties(void **state)
+{
+    struct fixture *f = *state;
+    struct pair arena = two_rooms(f);
+    queued_at(f, asks_for(f, "three", "a1", "", "a2,a3"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(arena.emptier->held, 1);
+    leaves(f, "p1");
+    assert_int_equal(arena.full->held, 0); /* it is no better than the other */
+    leaves(f, "p2");                       /* now it is */
+    assert_int_equal(arena.emptier->held, 0);
+    assert_int_equal(arena.full->held, 2);
+    found_in(f, seeks(f, "ben", ""), arena.emptier);
+    leaves(f, "p3");
+    is_in_state(f, "three", ALLOCATION_DONE);
+    assert_true(sits_in(f, "a3", arena.full));
+    assert_int_equal(arena.full->held, 0);
+}
+
+static void what_comes_free_where_none_was_is_held_too(void **state)
 {
     struct fixture *f = *state;
     struct fake_host *h = host_up(f, 0, EU);
     (void)room_with(f, "p1,p2,p3,p4");
-    struct room *emptier = room_with(f, "q1,q2,q3");
+    struct room *other = room_with(f, "q1,q2,q3,q4");
     h->leaving = true;
     host_says(f, h);
     queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    queued_at(f, seeks(f, "ben", ""), 2);
     rooms_pass(f, QUEUE_HOLD_MS + 1000);
-    assert_int_equal(emptier->held, 1);
-    queued_at(f, seeks(f, "ben", ""), 1); /* he waits for the fleet, they for the room */
+    leaves(f, "q1"); /* wherever it is: it is not ben's */
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    assert_int_equal(other->held, 1);
     leaves(f, "q2");
     is_in_state(f, "two", ALLOCATION_DONE);
-    is_in_state(f, "ben", ALLOCATION_QUEUED);
 }
 
-static void a_party_in_the_line_of_the_fleet_settles_when_there_is_a_room(void **state)
+static void when_the_room_with_held_seats_ends_they_are_held_in_another(void **state)
+{
+    struct fixture *f = *state;
+    struct pair arena = two_rooms(f);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    ends(f, arena.emptier);
+    assert_int_equal(arena.emptier->held, 0);
+    is_in_state(f, "two", ALLOCATION_QUEUED);
+    leaves(f, "p1");
+    assert_int_equal(arena.full->held, 1);
+    queued_at(f, seeks(f, "ben", ""), 2);
+    leaves(f, "p2");
+    is_in_state(f, "two", ALLOCATION_DONE);
+}
+
+static void when_the_host_of_held_seats_is_away_they_are_held_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *here = host_up(f, 0, EU);
+    struct room *room = room_with(f, "q1,q2,q3");
+    here->leaving = true;
+    host_says(f, here);
+    struct fake_host *there = host_up(f, 1, EU);
+    struct room *other = room_with(f, "p1,p2,p3,p4");
+    there->leaving = true;
+    host_says(f, there);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(room->held, 1);
+    here->silent = true;
+    rooms_pass(f, 20 * 1000);
+    assert_int_equal(room->held, 0);
+    leaves(f, "p1");
+    assert_int_equal(other->held, 1);
+}
+
+static void seats_held_for_the_fleet_are_given_to_others_when_the_party_goes(void **state)
+{
+    struct fixture *f = *state;
+    struct pair arena = two_rooms(f);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    queued_at(f, seeks(f, "ben", ""), 2);
+    unseeks(f, new_conn(f), "two");
+    assert_true(sits_in(f, "ben", arena.emptier));
+    assert_int_equal(arena.emptier->held, 0);
+}
+
+/* One after the other: what was held for the first is not given away in between. */
+static void the_next_elder_has_what_was_held_for_the_first(void **state)
+{
+    struct fixture *f = *state;
+    struct pair arena = two_rooms(f);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    queued_at(f, asks_for(f, "more", "b1", "", "b2"), 2);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    queued_at(f, seeks(f, "ben", ""), 3);
+    unseeks(f, new_conn(f), "two");
+    assert_int_equal(arena.emptier->held, 1);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    leaves(f, "q1");
+    is_in_state(f, "more", ALLOCATION_DONE);
+}
+
+static void a_party_in_the_line_of_the_fleet_has_seats_held_as_soon_as_there_is_a_room(void **state)
 {
     struct fixture *f = *state;
     queued_at(f, asks_for(f, "four", "a1", "", "a2,a3,a4"), 1);
@@ -157,6 +296,107 @@ static void a_party_in_the_line_of_the_fleet_settles_when_there_is_a_room(void *
     assert_int_equal(room->held, 3);
     leaves(f, "p1");
     is_in_state(f, "four", ALLOCATION_DONE);
+}
+
+/* ── the elder ─────────────────────────────────────────────────────────────────────────────── */
+
+static conn_id asks_as_vip(struct fixture *f, const char *name, const char *account,
+                           const char *friends, const char *party)
+{
+    struct event e = wants(f, name, account);
+    e.seek.friends = names_of(friends, &e.seek.n_friends);
+    e.seek.party = names_of(party, &e.seek.n_party);
+    e.seek.priority = 1;
+    step(f, &e);
+    return e.conn;
+}
+
+/* It used to begin anew whenever somebody came before it. */
+static void who_comes_before_it_does_not_put_off_that_seats_are_held(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "three", "a1", "p1", "a2,a3"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS - 5000);
+    queued_at(f, asks_as_vip(f, "vip", "v1", "p1", "v2"), 1);
+    queued_at(f, seeks(f, "ben", "p1"), 3);
+    rooms_pass(f, 6000);
+    leaves(f, "p2");
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    assert_int_equal(room->held, 1);
+    leaves(f, "p3"); /* who is before it in the order may have what is held */
+    is_in_state(f, "vip", ALLOCATION_DONE);
+    assert_int_equal(room->held, 0);
+    leaves(f, "p4");
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    assert_int_equal(room->held, 1);
+}
+
+/* He is told at once, for he is before it. */
+static void who_comes_before_it_gets_a_seat_that_was_held(void **state)
+{
+    struct fixture *f = *state;
+    struct pair pair = two_rooms(f);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(pair.emptier->held, 1);
+    (void)asks_as_vip(f, "vip", "vip", "", "");
+    assert_true(sits_in(f, "vip", pair.emptier));
+    is_in_state(f, "two", ALLOCATION_QUEUED);
+}
+
+/* Who does not fit either is no reason to keep anything from somebody who has waited for longer. */
+static void seats_are_held_for_who_came_first_not_for_who_is_before_him(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    queued_at(f, seeks(f, "ben", "p1"), 1);
+    queued_at(f, asks_as_vip(f, "vip", "v1", "p1", "v2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    leaves(f, "p2");
+    is_in_state(f, "vip", ALLOCATION_QUEUED);
+    assert_true(sits_in(f, "ben", room));
+    leaves(f, "p3"); /* now it is the oldest */
+    assert_int_equal(room->held, 1);
+}
+
+static void seats_are_held_again_after_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    int64_t id = room_with(f, "p1,p2,p3,p4")->row.id;
+    queued_at(f, asks_for(f, "three", "a1", "p1", "a2,a3"), 1);
+    queued_at(f, seeks(f, "ben", "p1"), 2);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    crash(f, 0);
+    rooms_pass(f, 1000);
+    leaves(f, "p2");
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    assert_int_equal(room_find(f->core, id)->held, 1);
+}
+
+/* There is but the room that he wants to leave: that keeps no party from it. */
+static void who_cannot_be_helped_is_not_the_elder(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    h->leaving = true;
+    host_says(f, h);
+    struct event e = wants(f, "away", "p1");
+    e.seek.rejoin = false;
+    step(f, &e);
+    queued_at(f, e.conn, 1);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 2);
+    queued_at(f, seeks(f, "ben", ""), 3);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    leaves(f, "p2");
+    assert_int_equal(room->held, 1);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
+    leaves(f, "p3");
+    is_in_state(f, "two", ALLOCATION_DONE);
 }
 
 static void a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party(void **state)
@@ -279,7 +519,7 @@ static void a_party_that_moves_nowhere_in_particular_goes_to_another_room(void *
     assert_true(sits_in(f, "ben", second));
 }
 
-static void a_party_that_wants_to_move_does_not_settle_on_the_room_it_is_in(void **state)
+static void seats_are_not_held_where_it_is_for_a_party_that_wants_to_move(void **state)
 {
     struct fixture *f = *state;
     struct fake_host *h = host_up(f, 0, EU);
@@ -329,8 +569,20 @@ int main(void)
         SEEKERS_TEST(a_party_waits_as_one_and_is_passed_over_by_who_fits),
         SEEKERS_TEST(after_half_a_minute_seats_are_held_for_the_first),
         SEEKERS_TEST(held_seats_are_given_to_others_when_the_party_goes),
-        SEEKERS_TEST(a_party_in_the_line_of_the_fleet_settles_on_a_room_after_half_a_minute),
-        SEEKERS_TEST(a_party_in_the_line_of_the_fleet_settles_when_there_is_a_room),
+        SEEKERS_TEST(nothing_is_held_when_nobody_is_left_in_line),
+        SEEKERS_TEST(seats_are_held_in_the_emptiest_room_for_who_waits_for_any),
+        SEEKERS_TEST(who_has_seats_held_in_one_room_gets_another_that_empties),
+        SEEKERS_TEST(what_comes_free_where_none_was_is_held_too),
+        SEEKERS_TEST(when_the_room_with_held_seats_ends_they_are_held_in_another),
+        SEEKERS_TEST(when_the_host_of_held_seats_is_away_they_are_held_elsewhere),
+        SEEKERS_TEST(seats_held_for_the_fleet_are_given_to_others_when_the_party_goes),
+        SEEKERS_TEST(the_next_elder_has_what_was_held_for_the_first),
+        SEEKERS_TEST(a_party_in_the_line_of_the_fleet_has_seats_held_as_soon_as_there_is_a_room),
+        SEEKERS_TEST(who_comes_before_it_does_not_put_off_that_seats_are_held),
+        SEEKERS_TEST(who_comes_before_it_gets_a_seat_that_was_held),
+        SEEKERS_TEST(seats_are_held_for_who_came_first_not_for_who_is_before_him),
+        SEEKERS_TEST(seats_are_held_again_after_a_restart),
+        SEEKERS_TEST(who_cannot_be_helped_is_not_the_elder),
         SEEKERS_TEST(a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party),
         SEEKERS_TEST(a_member_who_asks_for_himself_ends_the_waiting_of_his_party),
         SEEKERS_TEST(a_member_who_is_banned_ends_the_waiting_of_his_party),
@@ -341,7 +593,7 @@ int main(void)
         SEEKERS_TEST(a_party_moves_together_and_stays_one),
         SEEKERS_TEST(a_party_that_cannot_move_stays_where_it_is),
         SEEKERS_TEST(a_party_that_moves_nowhere_in_particular_goes_to_another_room),
-        SEEKERS_TEST(a_party_that_wants_to_move_does_not_settle_on_the_room_it_is_in),
+        SEEKERS_TEST(seats_are_not_held_where_it_is_for_a_party_that_wants_to_move),
         SEEKERS_TEST(a_party_that_would_grow_too_large_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
