@@ -337,11 +337,20 @@ static void leave_ticket(struct core *core, struct allocation *a)
         list_remove(&ticket->in_allocating);
 }
 
+/* Who is served in the step in which he came has not waited. */
+static void leave_line(struct core *core, struct allocation *a)
+{
+    queue_remove(core, a);
+    if (link_in_list(&a->in_lined) && a->newly)
+        a->row.queued_core_ms = 0;
+    list_remove(&a->in_lined);
+}
+
 static void move(struct core *core, struct allocation *a, enum allocation_state state)
 {
     assert(allowed_moves[a->row.state] & 1 << state);
     if (a->row.state == ALLOCATION_QUEUED)
-        queue_remove(core, a);
+        leave_line(core, a);
     if (a->row.state)
         core->allocations_in[a->row.state]--;
     core->allocations_in[state]++;
@@ -431,27 +440,42 @@ static void waited_too_long(struct core *core, struct allocation *a, int64_t ms)
 /* What he waited for meanwhile, a room that came to nothing, counts. */
 void allocation_queue(struct core *core, struct allocation *a, struct room *room)
 {
-    bool first = a->row.queued_core_ms == 0;
     int64_t queue_ms = a->fleet->config->queue_ms;
     if (core->now.core_ms - a->row.opened_core_ms >= queue_ms) {
         waited_too_long(core, a, queue_ms);
         return;
     }
-    if (first)
+    a->newly = a->row.queued_core_ms == 0;
+    if (a->newly)
         a->row.queued_core_ms = core->now.core_ms;
     a->row.room = room ? room->row.id : 0;
     a->row.ticket = 0;
     set_deadline(core, a, a->row.opened_core_ms + queue_ms);
     move(core, a, ALLOCATION_QUEUED);
     queue_add(core, queue_of(a->fleet, room), a);
-    if (!first) {
+    if (a->newly)
+        a->told_core_ms = core->now.core_ms; /* when this step is over, not before */
+    list_append(&core->allocations_lined, &a->in_lined);
+}
+
+static void say_queued(struct core *core, struct allocation *a)
+{
+    if (!a->newly) {
         answer_askers(core, a); /* who came meanwhile; the others were told */
         return;
     }
     a->told_position = queue_position(a, NULL);
-    a->told_core_ms = core->now.core_ms;
     allocation_note(core, a, NOTE_ALLOCATION_QUEUED)->load = a->told_position;
     answer_all(core, a);
+}
+
+void allocations_say_queued(struct core *core)
+{
+    LIST_EACH(&core->allocations_lined, a, struct allocation, in_lined)
+    {
+        list_remove(&a->in_lined);
+        say_queued(core, a);
+    }
 }
 
 void allocation_reopen(struct core *core, struct allocation *a)

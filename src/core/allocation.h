@@ -62,6 +62,8 @@ struct allocation {
     struct allocation_member *members; /* as many as players, in the order of row.party */
     struct link on_ticket;             /* OPEN: of the room that is started for it */
     struct link in_lost;               /* OPEN: core->allocations_lost */
+    struct link in_lined;              /* QUEUED: core->allocations_lined */
+    bool newly;                        /* … for the first time */
 };
 
 /* EVENT_PUBLISHED, EVENT_ROUTED. */
@@ -121,6 +123,9 @@ void allocations_of_banned_end(struct core *core, const struct ban *ban);
  * another when its room is over, else they fail. */
 void allocation_lost_seat(struct core *core, const struct room_seat *seat);
 void allocations_seek_again(struct core *core);
+
+/* At the end of a step, when lines were served: who still waits is told so. */
+void allocations_say_queued(struct core *core);
 
 int allocation_load_row(struct core *core, const struct row_allocation *row);
 void allocation_loaded(struct core *core, struct allocation *a);

@@ -481,6 +481,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     if (!core->read_only) {
         if (!PLANTED(queue_window) || event->kind == EVENT_TICK)
             queues_serve(core);
+        allocations_say_queued(core);
         allocations_forget_oldest(core);
         tickets_forget_oldest(core);
         room_tickets_forget_oldest(core);

@@ -22,6 +22,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     list_init(&core->allocations_finished);
     list_init(&core->allocations_owed);
     list_init(&core->allocations_lost);
+    list_init(&core->allocations_lined);
     list_init(&core->to_serve);
     list_init(&core->dirty);
     heap_init(&core->bans_held, ban_expires_before);

@@ -119,7 +119,8 @@ struct core {
     struct map allocations_by_player; /* OPEN and QUEUED, by account */
     struct list allocations_finished; /* oldest first */
     struct list allocations_owed;
-    struct list allocations_lost; /* those whose seats were taken away in this step */
+    struct list allocations_lost;  /* those whose seats were taken away in this step */
+    struct list allocations_lined; /* those who came to a line in this step, and are not told yet */
     int32_t n_allocations_finished;
     int32_t n_allocations_owed;
     int32_t allocations_in[ALLOCATION_STATES];

@@ -41,12 +41,13 @@ static void who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_serv
     struct room *room = spawned(f);
     kicks(f, cluster_seat(f, "p4")->row.id); /* nobody is in line for it */
     fails_to_start(f, room, false);
-    queued_at(f, ann, 1);
+    assert_int_equal(count_effects(f, EFFECT_SOUGHT, ann), 0); /* he does not wait */
     const struct effect *on = route(f, true, 0);
     assert_non_null(on);
     assert_true(on->session == full->row.id);
     routed(f, on->ticket, 0);
-    is_in_state(f, "ann", ALLOCATION_DONE);
+    found_in(f, ann, full);
+    assert_int_equal(allocation_of(f, "ann")->row.queued_core_ms, 0);
 }
 
 static void a_party_gets_the_room_of_one_of_them_when_the_others_fit_there(void **state)
@@ -61,6 +62,63 @@ static void a_party_gets_the_room_of_one_of_them_when_the_others_fit_there(void 
     assert_int_equal(room->taken, MAX_PLAYERS);
 }
 
+/* A place is held for two, and he comes before them. */
+static struct event asks_for_a_held_place(struct fixture *f, enum seek_bus bus)
+{
+    struct fake_host *h = host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3");
+    h->leaving = true;
+    host_says(f, h);
+    queued_at(f, asks_for(f, "two", "a1", "", "a2"), 1);
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    struct event e = bus == BUS_HTTP ? wants(f, "vip", "vip") : wants_by_bus(f, "vip", "vip");
+    e.seek.priority = 1;
+    step(f, &e);
+    return e;
+}
+
+static void
+who_is_served_in_the_step_in_which_he_comes_to_the_line_is_not_told_that_he_waits(void **state)
+{
+    struct fixture *f = *state;
+    struct event e = asks_for_a_held_place(f, BUS_HTTP);
+    found_in(f, e.conn, seat_of(f, "p1")->room);
+    assert_int_equal(count_notes(f, NOTE_ALLOCATION_QUEUED), 0);
+    is_in_state(f, "two", ALLOCATION_QUEUED);
+}
+
+static void nor_is_his_bus(void **state)
+{
+    struct fixture *f = *state;
+    char text[1024];
+    char again[1024];
+    struct event e = asks_for_a_held_place(f, BUS_NATS);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 1);
+    const struct effect *told = nth_effect(f, EFFECT_RESULT, 0, 0);
+    assert_int_equal(told->result->status, ENVELOPE_SUCCESS);
+    assert_false(told->on);
+    print_result(told->result, text, sizeof(text));
+    step(f, &e);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 1);
+    print_result(nth_effect(f, EFFECT_RESULT, 0, 0)->result, again, sizeof(again));
+    assert_string_equal(again, text);
+}
+
+/* What he is told is where he stands when the step is over. */
+static void who_comes_to_a_line_is_told_of_it_once(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    struct event e = wants_by_bus(f, "ann", "ann");
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    step(f, &e);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 1);
+    assert_int_equal(nth_effect(f, EFFECT_RESULT, 0, 0)->result->status, ENVELOPE_QUEUED);
+    assert_int_equal(count_notes(f, NOTE_ALLOCATION_QUEUED), 1);
+    assert_true(allocation_of(f, "ann")->row.owed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -68,6 +126,10 @@ int main(void)
         SEEKERS_TEST(who_comes_to_the_line_when_his_time_is_over_fails_at_once),
         SEEKERS_TEST(who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_server),
         SEEKERS_TEST(a_party_gets_the_room_of_one_of_them_when_the_others_fit_there),
+        SEEKERS_TEST(
+            who_is_served_in_the_step_in_which_he_comes_to_the_line_is_not_told_that_he_waits),
+        SEEKERS_TEST(nor_is_his_bus),
+        SEEKERS_TEST(who_comes_to_a_line_is_told_of_it_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
