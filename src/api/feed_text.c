@@ -462,6 +462,7 @@ static void show(const struct core *core, const struct change *c, struct instant
     case ROW_request:
     case ROW_room_detail:
     case ROW_token_mode:
+    case ROW_allocation_detail:
     case ROW_KINDS:
         abort();
     }

@@ -100,6 +100,7 @@ const struct shape allocation_result_shape = {
                      "Success: when the seat is given back unless the player has joined"),
             OPTIONAL("key", SHAPE_TEXT,
                      "Success: what the game client shows the game server, on fleets of agents"),
+            OPTIONAL("partyId", SHAPE_ID, "Success: the party, where he does not come alone"),
             {.name = "party",
              .kind = SHAPE_ITEMS,
              .may_be_absent = true,
@@ -159,7 +160,7 @@ _Static_assert(offsetof(struct allocation_why, view) == 0, "written by the same 
         ROW(INT32, "ahead", struct_, at_ ahead, "queued: players who come before"),                \
         ROW(INT64, "eta_ms", struct_, at_ eta_ms,                                                  \
             "queued: a guess, from how seats came free lately; 0: unknown"),                       \
-        ROW(INT64, "waited_ms", struct_, at_ waited_ms, "in line"),                                \
+        ROW(INT64, "waited_ms", struct_, at_ waited_ms, "how long it stood in line"),              \
         ROW(INT32, "players", struct_, at_ players, "he and those who come along"),                \
         ROW_OR_NULL(ID, "party", struct_, at_ party, "null: he came alone")
 

@@ -243,34 +243,47 @@ static void choose_name(char ret[NAME_MAX_LEN])
                    set.ticket ? "" : hex);
 }
 
-static void put_member(struct remote *r, const char *before, const char *key)
+static void put_member(struct remote *r, const struct json *of, const char *before, const char *key)
 {
-    const struct json *value = show_at(r->answer.json, key);
+    const struct json *value = show_at(of, key);
     if (!value)
         return;
     term_put(&r->out, before);
     show_value(&r->out, value, SHOW_TEXT, clock_wall_ms());
 }
 
-/* "ann: room 3 at 10.0.0.1:7777, token …, key …" */
+/* Those who came along have tokens and keys of their own. */
+static void put_others(struct remote *r, const struct json *party)
+{
+    for (size_t i = 0; i < json_length(party); i++) {
+        put_member(r, json_item(party, i), "\n", "playerId");
+        put_member(r, json_item(party, i), ": token ", "token");
+        put_member(r, json_item(party, i), ", key ", "key");
+    }
+}
+
+/* "ann: room 3 at 10.0.0.1:7777, token …, key …, party 8" */
 static void put_result(struct remote *r, const char *name)
 {
+    const struct json *result = r->answer.json;
     if (remote_output() == OUTPUT_JSON) {
         put_json(r);
         return;
     }
     term_put_text(&r->out, str_of(set.player));
     if (r->answer.status == STATUS_QUEUED) {
-        put_member(r, " stands in line at position ", "queuePosition");
-        put_member(r, " of ", "queueId");
+        put_member(r, result, " stands in line at position ", "queuePosition");
+        put_member(r, result, " of ", "queueId");
         term_put(&r->out, ", as allocation ");
         term_put_text(&r->out, str_of(name));
     } else {
-        put_member(r, ": room ", "sessionId");
-        put_member(r, " at ", "address");
-        put_member(r, ":", "port");
-        put_member(r, ", token ", "token");
-        put_member(r, ", key ", "key");
+        put_member(r, result, ": room ", "sessionId");
+        put_member(r, result, " at ", "address");
+        put_member(r, result, ":", "port");
+        put_member(r, result, ", token ", "token");
+        put_member(r, result, ", key ", "key");
+        put_member(r, result, ", party ", "partyId");
+        put_others(r, json_member(result, "party"));
     }
     term_put(&r->out, "\n");
 }

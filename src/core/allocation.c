@@ -157,6 +157,7 @@ static void fill_success(const struct core *core, const struct allocation *a, st
     ret->key = n > 0 ? party[0].key : (struct str){0};
     ret->party = n > 1 ? party + 1 : NULL;
     ret->n_party = n > 1 ? n - 1 : 0;
+    ret->party_id = allocation_party(a);
     ret->address = arena_str(memory, str_of(a->row.address));
     ret->n_ports = a->row.ports_len / 2;
     for (int i = 0; i < ret->n_ports; i++)
@@ -623,6 +624,7 @@ static void forget(struct core *core, struct allocation *a)
     core->n_allocations_finished--;
     core->allocations_in[a->row.state]--;
     chain_remove(&core->allocations_by_name, text_key(str_of(a->row.name)), &a->by_name);
+    allocation_detail_forget(core, a);
     object_delete(core, &a->object);
 }
 

@@ -45,6 +45,7 @@ struct allocation {
     struct object object;
     struct row_allocation row; /* owns its long fields */
     struct fleet *fleet;
+    struct allocation_detail *detail;  /* NULL = nothing more is known */
     conn_id askers[ALLOCATION_ASKERS]; /* who waits for its answer */
     int n_askers;
     int64_t asked_us;

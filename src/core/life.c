@@ -79,8 +79,9 @@ static void free_kind(struct core *core, enum row_kind kind)
 static void free_rooms(struct core *core)
 {
     static const enum row_kind kinds[] = {
-        ROW_token_mode, ROW_allocation, ROW_room_detail, ROW_room_seat,  ROW_room_ticket,
-        ROW_room,       ROW_ban,        ROW_version,     ROW_deployment, ROW_host};
+        ROW_allocation_detail, ROW_token_mode,  ROW_allocation, ROW_room_detail,
+        ROW_room_seat,         ROW_room_ticket, ROW_room,       ROW_ban,
+        ROW_version,           ROW_deployment,  ROW_host};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         free_kind(core, kinds[i]);
     map_done(&core->bans_by_account);
@@ -232,6 +233,8 @@ static int make(struct core *core, const struct change *c)
         return room_detail_load_row(core, &c->room_detail);
     case ROW_token_mode:
         return token_mode_load_row(core, &c->token_mode);
+    case ROW_allocation_detail:
+        return allocation_detail_load_row(core, &c->allocation_detail);
     case ROW_KINDS:
         break;
     }

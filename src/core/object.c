@@ -138,6 +138,7 @@ void *object_row(struct object *o)
         ROW_OF(allocation, allocation)
         ROW_OF(room_detail, room_detail)
         ROW_OF(token_mode, token_mode)
+        ROW_OF(allocation_detail, allocation_detail)
 #undef ROW_OF
     case ROW_counter:
     case ROW_KINDS:

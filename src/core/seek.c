@@ -143,6 +143,7 @@ static void take_seats(struct core *core, struct allocation *a, struct room *roo
     }
     a->row.room = room->row.id;
     allocation_set_seats(core, a, seats, n);
+    allocation_set_party(core, a, party);
 }
 
 /* Another player has the token that he would get, be it one who comes along. */

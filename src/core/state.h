@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/slab.h"
 #include "core/allocation.h"
+#include "core/allocation_detail.h"
 #include "core/audit.h"
 #include "core/ban.h"
 #include "core/chat_server.h"

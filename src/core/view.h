@@ -338,14 +338,14 @@ struct view_allocation {
     int32_t priority;
     int8_t region;
     const char *region_name;
-    int64_t room;     /* where, or whose queue it stands in; 0 = none, or the fleet's */
-    int32_t position; /* queued: from 1 */
-    int32_t ahead;    /* … players who come before */
-    int64_t eta_ms;   /* … by the rate at which seats came free lately; 0 = unknown */
-    int64_t waited_ms;
-    int32_t players; /* his party and he */
-    int32_t friends; /* whom he wants to be with */
-    int64_t party;   /* 0 = he came alone */
+    int64_t room;      /* where, or whose queue it stands in; 0 = none, or the fleet's */
+    int32_t position;  /* queued: from 1 */
+    int32_t ahead;     /* … players who come before */
+    int64_t eta_ms;    /* … by the rate at which seats came free lately; 0 = unknown */
+    int64_t waited_ms; /* in line, until now or until it was over */
+    int32_t players;   /* his party and he */
+    int32_t friends;   /* whom he wants to be with */
+    int64_t party;     /* 0 = he came alone */
     int64_t opened_wall_ms;
     int64_t queued_wall_ms; /* 0 = never was */
     int64_t answered_wall_ms;

@@ -40,6 +40,8 @@ void view_row_allocation(const struct core *core, const struct row_allocation *r
         .answered_wall_ms = row->answered_wall_ms,
         .deadline_wall_ms = wall_at(then, row->deadline_core_ms),
     };
+    if (row->queued_core_ms && row->answered_wall_ms > ret->queued_wall_ms)
+        ret->waited_ms = row->answered_wall_ms - ret->queued_wall_ms;
 }
 
 bool view_allocation(const struct core *core, int64_t id, struct view_allocation *ret)
@@ -49,7 +51,9 @@ bool view_allocation(const struct core *core, int64_t id, struct view_allocation
         return false;
     view_row_allocation(core, &a->row, core->now, ret);
     const struct room_seat *seat = room_seat_find(core, allocation_seat(a, 0));
-    ret->party = seat ? seat->row.multi : 0;
+    ret->party = a->row.state == ALLOCATION_DONE ? allocation_party(a) : 0;
+    if (ret->party == 0)
+        ret->party = seat ? seat->row.multi : 0;
     if (a->row.state != ALLOCATION_QUEUED)
         return true;
     ret->position = queue_position(a, &ret->ahead);

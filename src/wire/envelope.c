@@ -307,6 +307,8 @@ void envelope_write(struct buf *out, const struct envelope_result *r)
     if (r->expires_wall_ms != 0)
         json_key_time(&w, "expiresAt", r->expires_wall_ms);
     write_text(&w, "key", r->key);
+    if (r->party_id != 0)
+        json_key_id(&w, "partyId", r->party_id);
     write_party(&w, r);
     json_close_object(&w);
 }

@@ -79,6 +79,7 @@ struct envelope_result {
     int64_t session_id;
     int64_t expires_wall_ms; /* 0 = the seat stays */
     struct str key;
+    int64_t party_id;                    /* 0 = he comes alone */
     const struct envelope_member *party; /* those who came along */
     size_t n_party;
     struct str error;

@@ -121,8 +121,10 @@ def test_waiting_for_a_place(world, cli, host):
 
 
 def test_parties_and_routes(world, cli, host):
-    place(cli, "ann", "--party", "bob")
-    party = world.api.all("/v1/seats", account="bob")[0]["multi"]
+    first, second = place(cli, "ann", "--party", "bob").stdout.splitlines()
+    party = re.search(r", party (\d+)$", first)[1]
+    assert party == world.api.all("/v1/seats", account="bob")[0]["multi"]
+    assert re.fullmatch(r"bob: token \S+, key \S+", second)
     assert {r["ACCOUNT"] for r in rows(cli("party", party).stdout)} == {"ann", "bob"}
     assert cli("party", "999", code=1).stderr == "muster party: There is no party 999.\n"
     routes = rows(cli("routes").stdout)

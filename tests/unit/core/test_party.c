@@ -33,6 +33,7 @@ static void a_party_gets_seats_in_one_room(void **state)
     int64_t party = allocation_of(f, "t1")->row.id;
     assert_true(has_party(f, "ann", party) && has_party(f, "ben", party));
     assert_true(has_party(f, "cid", party));
+    assert_true(r->party_id == party);
 }
 
 static void a_party_larger_than_a_room_fails_at_once(void **state)
@@ -488,11 +489,40 @@ static void a_party_moves_together_and_stays_one(void **state)
     struct room *second = room_with(f, "q1");
     conn_id conn = moves_party(f, "t2", "ben", "q1");
     found_in(f, conn, second);
+    assert_true(sought(f, conn, ENVELOPE_SUCCESS)->party_id == party);
     assert_int_equal(sought(f, conn, ENVELOPE_SUCCESS)->n_party, 2);
     assert_true(sits_in(f, "ann", second) && sits_in(f, "ben", second));
     assert_true(sits_in(f, "cid", second));
     assert_true(has_party(f, "ann", party) && has_party(f, "cid", party));
     assert_int_equal(first->taken, 1);
+}
+
+static void the_result_of_a_move_names_the_party_when_all_have_left(void **state)
+{
+    struct fixture *f = *state;
+    char first[2048];
+    char again[2048];
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1");
+    int64_t party = sought(f, asks_for(f, "t1", "ann", "", "ben"), ENVELOPE_SUCCESS)->party_id;
+    (void)room_with(f, "q1");
+    const struct envelope_result *r =
+        sought(f, moves_party(f, "t2", "ben", "q1"), ENVELOPE_SUCCESS);
+    print_result(r, first, sizeof(first));
+    assert_true(r->party_id == party);
+    leaves(f, "ann");
+    leaves(f, "ben");
+    seal(f);
+    crash(f, 1000);
+    host_says(f, &rooms_hosts[0]);
+    print_result(sought(f, moves_party(f, "t2", "ben", "q1"), ENVELOPE_SUCCESS), again,
+                 sizeof(again));
+    assert_string_equal(first, again);
+    struct view_allocation v;
+    assert_true(view_allocation(f->core, allocation_of(f, "t2")->row.id, &v));
+    assert_true(v.party == party);
+    rooms_pass(f, f->config.timeouts.keep_ms + 1000);
+    assert_int_equal(f->core->rolls[ROW_allocation_detail].n, 0);
 }
 
 static void a_party_that_cannot_move_stays_where_it_is(void **state)
@@ -591,6 +621,7 @@ int main(void)
         SEEKERS_TEST(two_members_who_ask_at_the_same_time_find_each_other),
         SEEKERS_TEST(who_comes_along_joins_the_party_of_who_sits_already),
         SEEKERS_TEST(a_party_moves_together_and_stays_one),
+        SEEKERS_TEST(the_result_of_a_move_names_the_party_when_all_have_left),
         SEEKERS_TEST(a_party_that_cannot_move_stays_where_it_is),
         SEEKERS_TEST(a_party_that_moves_nowhere_in_particular_goes_to_another_room),
         SEEKERS_TEST(seats_are_not_held_where_it_is_for_a_party_that_wants_to_move),

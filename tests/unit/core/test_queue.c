@@ -21,6 +21,24 @@ static void a_full_room_has_a_line_with_positions_from_1(void **state)
     assert_false(view_next_queue(f->core, &at, &q));
 }
 
+static void how_long_it_stood_in_line_is_known_when_it_is_over(void **state)
+{
+    struct fixture *f = *state;
+    struct view_allocation v;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    asks_for(f, "t1", "ann", "p1", "");
+    rooms_pass(f, 7000);
+    leaves(f, "p4");
+    is_in_state(f, "t1", ALLOCATION_DONE);
+    rooms_pass(f, 5000);
+    assert_true(view_allocation(f->core, allocation_of(f, "t1")->row.id, &v));
+    assert_in_range(v.waited_ms, 7000, 8000);
+    asks_for(f, "t2", "ben", "", "");
+    assert_true(view_allocation(f->core, allocation_of(f, "t2")->row.id, &v));
+    assert_int_equal(v.waited_ms, 0);
+}
+
 /* Nothing can come between: it is the same step, so the same commit. */
 static void a_seat_goes_to_the_head_of_the_line_in_the_step_that_frees_it(void **state)
 {
@@ -363,6 +381,7 @@ static void a_seat_that_a_newer_request_frees_goes_to_the_line_first(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SEEKERS_TEST(how_long_it_stood_in_line_is_known_when_it_is_over),
         SEEKERS_TEST(a_full_room_has_a_line_with_positions_from_1),
         SEEKERS_TEST(a_seat_goes_to_the_head_of_the_line_in_the_step_that_frees_it),
         SEEKERS_TEST(players_who_ask_for_rooms_cannot_take_the_seat_either),

@@ -221,13 +221,15 @@ static void a_success_says_where(void **state)
                                      .session_id = 9,
                                      .expires_wall_ms = 1000,
                                      .key = STR("k"),
+                                     .party_id = 5,
                                      .party = party,
                                      .n_party = 2},
-           HEAD "\"Success\",\"token\":\"tok\",\"address\":\"10.0.0.1\",\"port\":7000,"
-                "\"ports\":[7000,7001],\"sessionId\":\"9\","
-                "\"expiresAt\":\"1970-01-01T00:00:01.000Z\",\"key\":\"k\",\"party\":["
-                "{\"playerId\":\"bob\",\"token\":\"tokB\",\"key\":\"keyB\"},"
-                "{\"playerId\":\"cy\",\"token\":\"tokC\"}]}");
+           HEAD
+           "\"Success\",\"token\":\"tok\",\"address\":\"10.0.0.1\",\"port\":7000,"
+           "\"ports\":[7000,7001],\"sessionId\":\"9\","
+           "\"expiresAt\":\"1970-01-01T00:00:01.000Z\",\"key\":\"k\",\"partyId\":\"5\",\"party\":["
+           "{\"playerId\":\"bob\",\"token\":\"tokB\",\"key\":\"keyB\"},"
+           "{\"playerId\":\"cy\",\"token\":\"tokC\"}]}");
     writes(&(struct envelope_result){.ticket_id = STR("t"), .ports = {7000}, .n_ports = 1},
            HEAD "\"Success\",\"port\":7000}");
 }
