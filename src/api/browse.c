@@ -129,6 +129,25 @@ void browse_list(struct call *c, enum row_kind kind, browse_step *step, browse_i
     call_read(c);
 }
 
+void browse_whole(struct call *c,
+                  void (*write)(struct json_writer *w, const struct core *core, int64_t fleet))
+{
+    int64_t fleet = 0;
+    if (call_fleet(c, "fleet", &fleet) != 0) {
+        browse_refuse_argument(c);
+        return;
+    }
+    struct json_writer w = call_writer(c);
+    json_open_object(&w);
+    json_key(&w, "items");
+    json_open_array(&w);
+    write(&w, call_core(c), fleet);
+    json_close_array(&w);
+    json_key_id(&w, "next", 0);
+    json_close_object(&w);
+    call_read(c);
+}
+
 browse_step *browse_order(const struct call *c)
 {
     return str_eq(call_argument(c, "order")->text, STR("newest")) ? merge_previous : merge_next;

@@ -30,6 +30,11 @@ typedef int64_t browse_step(const struct core *core, enum row_kind kind, int64_t
 void browse_list(struct call *c, enum row_kind kind, browse_step *step, browse_item *item,
                  const struct wanted *wanted);
 
+/* Answers with a list that has no pages: write adds the items of one fleet (argument fleet), or of
+ * all (0). */
+void browse_whole(struct call *c,
+                  void (*write)(struct json_writer *w, const struct core *core, int64_t fleet));
+
 /* Oldest first, unless the newest were asked for (argument order). */
 browse_step *browse_order(const struct call *c);
 

@@ -9,31 +9,22 @@
 
 enum { QUEUES_MAX = 1000 }; /* in one answer */
 
-/* Not page by page: they come and go, and have no numbers. Those of fleets come first. */
-void handle_list_queues(struct call *c)
+/* They come and go, and have no numbers. Those of fleets come first. */
+static void write_queues(struct json_writer *w, const struct core *core, int64_t fleet)
 {
-    const struct core *core = call_core(c);
     struct view_queue_place at = {0};
     struct view_queue v;
-    int64_t wanted = 0;
-    if (call_fleet(c, "fleet", &wanted) != 0) {
-        browse_refuse_argument(c);
-        return;
-    }
-    struct json_writer w = call_writer(c);
-    json_open_object(&w);
-    json_key(&w, "items");
-    json_open_array(&w);
     for (int n = 0; n < QUEUES_MAX && view_next_queue(core, &at, &v);) {
-        if (wanted != 0 && v.fleet_id != wanted)
+        if (fleet != 0 && v.fleet_id != fleet)
             continue;
-        shape_write(&w, &queue_shape, &v, core_config(core));
+        shape_write(w, &queue_shape, &v, core_config(core));
         n++;
     }
-    json_close_array(&w);
-    json_key_id(&w, "next", 0);
-    json_close_object(&w);
-    call_read(c);
+}
+
+void handle_list_queues(struct call *c)
+{
+    browse_whole(c, write_queues);
 }
 
 static void show_dequeued(struct call *c)

@@ -123,34 +123,19 @@ void handle_list_seats(struct call *c)
 
 /* ── versions ──────────────────────────────────────────────────────────────────────────────── */
 
+/* Those of the configuration have no number, and there are few. */
 static void write_versions(struct json_writer *w, const struct core *core, int64_t fleet)
 {
     struct view_version v;
-    for (size_t i = 0; view_version(core, fleet, i, &v); i++)
-        shape_write(w, &version_shape, &v, core_config(core));
+    for (int64_t id = 0; (id = core_next(core, ROW_fleet, id));) {
+        for (size_t i = 0; (fleet == 0 || id == fleet) && view_version(core, id, i, &v); i++)
+            shape_write(w, &version_shape, &v, core_config(core));
+    }
 }
 
-/* Not page by page: those of the configuration have no number, and there are few. */
 void handle_list_versions(struct call *c)
 {
-    const struct core *core = call_core(c);
-    int64_t wanted = 0, id = 0;
-    if (call_fleet(c, "fleet", &wanted) != 0) {
-        browse_refuse_argument(c);
-        return;
-    }
-    struct json_writer w = call_writer(c);
-    json_open_object(&w);
-    json_key(&w, "items");
-    json_open_array(&w);
-    while ((id = core_next(core, ROW_fleet, id))) {
-        if (wanted == 0 || id == wanted)
-            write_versions(&w, core, id);
-    }
-    json_close_array(&w);
-    json_key_id(&w, "next", 0);
-    json_close_object(&w);
-    call_read(c);
+    browse_whole(c, write_versions);
 }
 
 /* ── deployments and bans ──────────────────────────────────────────────────────────────────── */
