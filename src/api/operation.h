@@ -1,6 +1,6 @@
 /* Operations: everything that can be asked over HTTP, one row each. Routes, the check of arguments,
  * GET /openapi.json, docs/http-api.md and the command line's help come from these rows. The table
- * (operations.c) is a constant. */
+ * (operations.c, and the files of rows that it consists of) is a constant. */
 #pragma once
 
 #include "api/shape.h"
