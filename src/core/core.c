@@ -375,6 +375,47 @@ static void tick(struct core *core)
     allocations_settle(core);
 }
 
+static void read_event(struct core *core, conn_id conn)
+{
+    if (PLANTED(read_before_durable))
+        batch_immediate(core->out, EFFECT_READ, conn);
+    else
+        effect_add(core, EFFECT_READ, conn);
+}
+
+/* About rooms and the places of players in them. */
+static void room_event(struct core *core, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_PLACE:
+        place(core, event->conn, &event->place);
+        break;
+    case EVENT_HOST_BEAT:
+        host_beat(core, event->conn, &event->host_beat);
+        break;
+    case EVENT_AGENT:
+        agent_event(core, event->conn, &event->agent);
+        break;
+    case EVENT_HOST_HEARD:
+        room_heard(core, &event->host_heard);
+        break;
+    case EVENT_SEEK:
+        seek(core, event->conn, &event->seek);
+        break;
+    case EVENT_UNSEEK:
+        unseek(core, event->conn, event->unseek.name);
+        break;
+    case EVENT_PUBLISHED:
+        allocation_published(core, &event->published);
+        break;
+    case EVENT_ROUTED:
+        allocation_routed(core, &event->routed);
+        break;
+    default:
+        break;
+    }
+}
+
 static void dispatch(struct core *core, const struct event *event)
 {
     switch (event->kind) {
@@ -417,10 +458,7 @@ static void dispatch(struct core *core, const struct event *event)
         gone(core, event->conn);
         break;
     case EVENT_READ:
-        if (PLANTED(read_before_durable))
-            batch_immediate(core->out, EFFECT_READ, event->conn);
-        else
-            effect_add(core, EFFECT_READ, event->conn);
+        read_event(core, event->conn);
         break;
     case EVENT_OPERATE:
         operate(core, event->conn, &event->operate);
@@ -429,28 +467,14 @@ static void dispatch(struct core *core, const struct event *event)
         operate_configure(core, event->configure);
         break;
     case EVENT_PLACE:
-        place(core, event->conn, &event->place);
-        break;
     case EVENT_HOST_BEAT:
-        host_beat(core, event->conn, &event->host_beat);
-        break;
     case EVENT_AGENT:
-        agent_event(core, event->conn, &event->agent);
-        break;
     case EVENT_HOST_HEARD:
-        room_heard(core, &event->host_heard);
-        break;
     case EVENT_SEEK:
-        seek(core, event->conn, &event->seek);
-        break;
     case EVENT_UNSEEK:
-        unseek(core, event->conn, event->unseek.name);
-        break;
     case EVENT_PUBLISHED:
-        allocation_published(core, &event->published);
-        break;
     case EVENT_ROUTED:
-        allocation_routed(core, &event->routed);
+        room_event(core, event);
         break;
     case EVENT_STORE_DOWN:
         core->read_only = true;

@@ -83,6 +83,52 @@ static bool postponed(struct world *w, struct happening *h)
     return true;
 }
 
+static void hear(struct world *w, const struct reply *reply)
+{
+    if (reply->kind == EFFECT_PLACED)
+        player_hear(w, reply);
+    else if (reply->kind == EFFECT_SOUGHT)
+        seeker_hear(w, reply);
+    else
+        machine_hear(w, reply);
+}
+
+/* To machines, players and those who ask for places. */
+static void happen_in_rooms(struct world *w, struct happening *h)
+{
+    switch (h->kind) {
+    case HAPPENS_REPLY:
+        hear(w, h->reply);
+        break;
+    case HAPPENS_MACHINE:
+        machine_wake(w, &w->machines[h->actor]);
+        break;
+    case HAPPENS_PLAYER:
+        player_wake(w, &w->players[h->actor]);
+        break;
+    case HAPPENS_CONNECT:
+        player_connect(w, &w->players[h->actor], h->life);
+        break;
+    case HAPPENS_PART:
+        player_part(w, &w->players[h->actor], h->life);
+        break;
+    case HAPPENS_SEEKER:
+        seeker_wake(w, &w->seekers[h->actor], h->life != 0);
+        break;
+    case HAPPENS_BROKER:
+        broker_wake(w);
+        break;
+    case HAPPENS_RESULT:
+        broker_publish(w, h);
+        break;
+    case HAPPENS_LEAVE:
+        cluster_leave(w, h->actor);
+        break;
+    default:
+        break;
+    }
+}
+
 static void happen(struct world *w, struct happening *h)
 {
     switch (h->kind) {
@@ -138,36 +184,15 @@ static void happen(struct world *w, struct happening *h)
             plane_event(w, &h->parcel->event);
         break;
     case HAPPENS_REPLY:
-        if (h->reply->kind == EFFECT_PLACED)
-            player_hear(w, h->reply);
-        else if (h->reply->kind == EFFECT_SOUGHT)
-            seeker_hear(w, h->reply);
-        else
-            machine_hear(w, h->reply);
-        break;
     case HAPPENS_MACHINE:
-        machine_wake(w, &w->machines[h->actor]);
-        break;
     case HAPPENS_PLAYER:
-        player_wake(w, &w->players[h->actor]);
-        break;
     case HAPPENS_CONNECT:
-        player_connect(w, &w->players[h->actor], h->life);
-        break;
     case HAPPENS_PART:
-        player_part(w, &w->players[h->actor], h->life);
-        break;
     case HAPPENS_SEEKER:
-        seeker_wake(w, &w->seekers[h->actor], h->life != 0);
-        break;
     case HAPPENS_BROKER:
-        broker_wake(w);
-        break;
     case HAPPENS_RESULT:
-        broker_publish(w, h);
-        break;
     case HAPPENS_LEAVE:
-        cluster_leave(w, h->actor);
+        happen_in_rooms(w, h);
         break;
     }
 }

@@ -156,83 +156,90 @@ static void a_line_says_unit_and_meaning(void **state)
 #define AGENT_FLEET                                                                                \
     "fleets: [{name: a, provider: agent, game: g, server: s, binary: b, max_players: 1"
 
+/* Each is another configuration. */
+static const char *const different[] = {
+    "regions: [{code: 2, name: EU}]",
+    "regions: [{code: 2, name: EU, latitude: 1, longitude: 1}]",
+    "regions: [{code: 2, name: EU, latitude: 1, longitude: 2}]",
+    "fleets: [{name: a}]",
+    "fleets: [{name: a, ready_required: true}]",
+    "tokens: [{token: a, role: chat}]",
+    "tokens: [{token: b, role: chat}]",
+    "tokens: [{token: a, role: server}]",
+    "tokens: [{token: a, role: chat, regions: [EU]}]",
+    AGENT_FLEET "}]",
+    AGENT_FLEET ", ports: 2}]",
+    AGENT_FLEET ", endpoint: uri}]",
+    AGENT_FLEET ", regions: [EU]}]",
+    AGENT_FLEET ", other_regions: yes}]",
+    AGENT_FLEET ", arguments: [x]}]",
+    AGENT_FLEET ", env: [{key: A, value: x}]}]",
+    AGENT_FLEET ", env: [{key: A, value: y}]}]",
+    AGENT_FLEET ", server_settings: '{\"a\":1}'}]",
+    AGENT_FLEET ", access_token: {account: a, scopes: b}}]",
+    AGENT_FLEET ", discover: [{name: a, url: 'http://b'}]}]",
+    AGENT_FLEET ", spawn_timeout_s: 7}]",
+    AGENT_FLEET ", reserve_s: 7}]",
+    AGENT_FLEET ", status_period_s: 7}]",
+    AGENT_FLEET ", empty_timeout_s: 7}]",
+    AGENT_FLEET ", max_session_s: 7}]",
+    AGENT_FLEET ", versions: [{name: v}]}]",
+    AGENT_FLEET ", versions: [{name: v, enabled: no}]}]",
+    AGENT_FLEET ", versions: [{name: v, server_settings: '{}'}]}]",
+    AGENT_FLEET ", confirm: none}]",
+    AGENT_FLEET ", fill: spread}]",
+    AGENT_FLEET ", when_full: fail}]",
+    AGENT_FLEET ", queue_timeout_s: 7}]",
+    AGENT_FLEET ", token: player-id}]",
+    AGONES_FLEET "}]",
+    AGONES_FLEET ", regions: [SG]}]",
+    AGONES_FLEET ", agones: {fleet: b}}]",
+    AGONES_FLEET ", agones: {namespace: b}}]",
+    AGONES_FLEET ", agones: {port: b}}]",
+    AGONES_FLEET ", agones: {list: b}}]",
+    AGONES_FLEET ", agones: {counter: b}}]",
+    "nats: {urls: ['nats://a']}",
+    "nats: {urls: ['nats://b']}",
+    "default_region: SG",
+    "rates: {create: [{count: 1, seconds: 2}]}",
+    "rates: {join: [{count: 1, seconds: 2}]}",
+    "http: {trusted_proxies: ['::1']}",
+    "access: {keys: [{name: a, algorithm: RS256, file: a}]}",
+    "access: {keys: [{name: a, algorithm: ES256, file: a}]}",
+    "access: {keys: [{name: a, algorithm: ES256, file: b}]}",
+};
+
+enum { DIFFERENT = sizeof(different) / sizeof(different[0]), DIGESTS_MAX = 200 };
+
+/* Another value than the default one. */
+static void digest_with(struct fixture *f, const struct setting *s, char dst[CONFIG_DIGEST_MAX])
+{
+    static const char *const values[] = {
+        [SETTING_NUMBER] = "7", [SETTING_NAME] = "x",       [SETTING_IP] = "10.1.1.1",
+        [SETTING_FILE] = "f",   [SETTING_URL] = "http://u", [SETTING_TEXT] = "t",
+        [SETTING_SECRET] = "s"};
+    char why[SETTING_WHY_MAX];
+    const char *value = s->kind == SETTING_WORD ? s->words[1] : values[s->kind];
+    start_anew(&f->again);
+    assert_true(setting_take(s, value, "", &f->again, why));
+    config_digest(&f->again, dst);
+}
+
 /* Any setting that differs gives another digest. */
 static void the_digest_is_of_every_setting(void **state)
 {
     struct fixture *f = *state;
-    static const char *const texts[] = {
-        "regions: [{code: 2, name: EU}]",
-        "regions: [{code: 2, name: EU, latitude: 1, longitude: 1}]",
-        "regions: [{code: 2, name: EU, latitude: 1, longitude: 2}]",
-        "fleets: [{name: a}]",
-        "fleets: [{name: a, ready_required: true}]",
-        "tokens: [{token: a, role: chat}]",
-        "tokens: [{token: b, role: chat}]",
-        "tokens: [{token: a, role: server}]",
-        "tokens: [{token: a, role: chat, regions: [EU]}]",
-        AGENT_FLEET "}]",
-        AGENT_FLEET ", ports: 2}]",
-        AGENT_FLEET ", endpoint: uri}]",
-        AGENT_FLEET ", regions: [EU]}]",
-        AGENT_FLEET ", other_regions: yes}]",
-        AGENT_FLEET ", arguments: [x]}]",
-        AGENT_FLEET ", env: [{key: A, value: x}]}]",
-        AGENT_FLEET ", env: [{key: A, value: y}]}]",
-        AGENT_FLEET ", server_settings: '{\"a\":1}'}]",
-        AGENT_FLEET ", access_token: {account: a, scopes: b}}]",
-        AGENT_FLEET ", discover: [{name: a, url: 'http://b'}]}]",
-        AGENT_FLEET ", spawn_timeout_s: 7}]",
-        AGENT_FLEET ", reserve_s: 7}]",
-        AGENT_FLEET ", status_period_s: 7}]",
-        AGENT_FLEET ", empty_timeout_s: 7}]",
-        AGENT_FLEET ", max_session_s: 7}]",
-        AGENT_FLEET ", versions: [{name: v}]}]",
-        AGENT_FLEET ", versions: [{name: v, enabled: no}]}]",
-        AGENT_FLEET ", versions: [{name: v, server_settings: '{}'}]}]",
-        AGENT_FLEET ", confirm: none}]",
-        AGENT_FLEET ", fill: spread}]",
-        AGENT_FLEET ", when_full: fail}]",
-        AGENT_FLEET ", queue_timeout_s: 7}]",
-        AGENT_FLEET ", token: player-id}]",
-        AGONES_FLEET "}]",
-        AGONES_FLEET ", regions: [SG]}]",
-        AGONES_FLEET ", agones: {fleet: b}}]",
-        AGONES_FLEET ", agones: {namespace: b}}]",
-        AGONES_FLEET ", agones: {port: b}}]",
-        AGONES_FLEET ", agones: {list: b}}]",
-        AGONES_FLEET ", agones: {counter: b}}]",
-        "nats: {urls: ['nats://a']}",
-        "nats: {urls: ['nats://b']}",
-        "default_region: SG",
-        "rates: {create: [{count: 1, seconds: 2}]}",
-        "rates: {join: [{count: 1, seconds: 2}]}",
-        "http: {trusted_proxies: ['::1']}",
-        "access: {keys: [{name: a, algorithm: RS256, file: a}]}",
-        "access: {keys: [{name: a, algorithm: ES256, file: a}]}",
-        "access: {keys: [{name: a, algorithm: ES256, file: b}]}",
-    };
-    enum { TEXTS = sizeof(texts) / sizeof(texts[0]), MAX = 200 };
-    char digests[MAX][CONFIG_DIGEST_MAX];
+    char digests[DIGESTS_MAX][CONFIG_DIGEST_MAX];
     size_t n = 0;
-    for (size_t i = 0; i < TEXTS; i++) {
+    assert_true(DIFFERENT + n_settings < DIGESTS_MAX);
+    for (size_t i = 0; i < DIFFERENT; i++) {
         start_anew(&f->again);
-        load(f, texts[i], &f->again);
+        load(f, different[i], &f->again);
         config_digest(&f->again, digests[n++]);
     }
-    for (size_t i = 0; i < n_settings; i++) {
-        static const char *const values[] = {
-            [SETTING_NUMBER] = "7", [SETTING_NAME] = "x",       [SETTING_IP] = "10.1.1.1",
-            [SETTING_FILE] = "f",   [SETTING_URL] = "http://u", [SETTING_TEXT] = "t",
-            [SETTING_SECRET] = "s"};
-        const struct setting *s = &settings[i];
-        char why[SETTING_WHY_MAX];
-        start_anew(&f->again);
-        const char *value = s->kind == SETTING_WORD ? s->words[1] : values[s->kind];
-        assert_true(setting_take(s, value, "", &f->again, why));
-        config_digest(&f->again, digests[n++]);
-    }
+    for (size_t i = 0; i < n_settings; i++)
+        digest_with(f, &settings[i], digests[n++]);
     config_digest(&f->config, digests[n++]);
-    assert_true(n < MAX);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(strlen(digests[i]), 16);
         assert_int_equal(strspn(digests[i], "0123456789abcdef"), 16);
