@@ -175,7 +175,9 @@ const struct command commands[] = {
      .synopsis = "[OPTIONS]",
      .about = "The lines of rooms and of fleets, then who stands in them. HELD are free seats that "
               "are kept\n"
-              "for the first of a line, who comes with others.\n",
+              "for the first of a line, who comes with others. 'muster queue remove PLAYER' takes "
+              "somebody\n"
+              "out of line.\n",
      .shared = remote_list_options,
      .operation = "list_queues",
      .example = "muster queue --watch\n"},
@@ -184,7 +186,9 @@ const struct command commands[] = {
      .run = party_run,
      .summary = "who came together and is still there",
      .synopsis = "PARTY [OPTIONS]",
-     .about = "PARTY is the number under TOGETHER in 'muster players -o wide'.\n",
+     .about = "PARTY is what 'muster allocate-player' said when they came, partyId of the result, "
+              "and the\n"
+              "number under TOGETHER in 'muster players -o wide'.\n",
      .shared = remote_list_options,
      .operation = "get_party",
      .example = "muster party 12\n"},
@@ -738,7 +742,8 @@ static int unknown_verb(const char *word)
     return EXIT_USAGE;
 }
 
-static int unknown_in_family(const char *family, const char *word)
+/* The second word of the verb that may have been meant; NULL when none is near. */
+static const char *nearest_in_family(const char *family, const char *word)
 {
     struct suggestion near = suggest_for(word);
     for (const struct command *c = commands; c->name; c++) {
@@ -746,11 +751,26 @@ static int unknown_in_family(const char *family, const char *word)
         if (second)
             suggest_offer(&near, second);
     }
+    return near.best;
+}
+
+static int unknown_in_family(const char *family, const char *word)
+{
+    const char *near = nearest_in_family(family, word);
     fprintf(stderr, "muster: there is no verb '%s %s'.", family, word);
-    if (near.best)
-        fprintf(stderr, " Did you mean '%s %s'?", family, near.best);
+    if (near)
+        fprintf(stderr, " Did you mean '%s %s'?", family, near);
     fprintf(stderr, " 'muster %s --help' lists them.\n", family);
     return EXIT_USAGE;
+}
+
+/* `queue` is a verb that takes no word, so `queue remvoe` is a slip of `queue remove`. */
+static bool is_slip(const struct command *c, int argc, char **argv)
+{
+    static const char no_word[] = "[OPTIONS]";
+    return argc > 1 && argv[1][0] != '-' && c->synopsis &&
+           strncmp(c->synopsis, no_word, sizeof(no_word) - 1) == 0 &&
+           nearest_in_family(argv[0], argv[1]);
 }
 
 static bool is_help(const char *word)
@@ -806,7 +826,8 @@ static int run_verb(int argc, char **argv)
         return run(longer, argc - 1, argv + 1);
     for (const struct command *c = commands; c->name; c++) {
         if (strcmp(argv[0], c->name) == 0)
-            return run(c, argc, argv);
+            return is_slip(c, argc, argv) ? unknown_in_family(argv[0], argv[1])
+                                          : run(c, argc, argv);
     }
     return is_family(argv[0]) ? refuse_in_family(argc, argv) : unknown_verb(argv[0]);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PRIORITY_MAX = 100, STATUS_QUEUED = 202, NAME_MAX_LEN = 129, NAME_BYTES = 8 };
+enum { PRIORITY_MAX = 100, STATUS_QUEUED = 202, NAME_LEN_MAX = 128, NAME_BYTES = 8 };
 
 static const struct show_column queue_columns[] = {
     {"FLEET", "fleet", SHOW_TEXT, false},
@@ -188,7 +188,7 @@ const struct arg allocate_player_options[] = {
     {.name = "--wait",
      .kind = ARG_FLAG,
      .into = &set.wait,
-     .help = "stand in line until there is a place"},
+     .help = "stand in line until there is a place; ctrl-c leaves him there"},
     {0},
 };
 
@@ -233,13 +233,13 @@ static void put_request(struct buf *out, const char *name)
     json_close_object(&w);
 }
 
-static void choose_name(char ret[NAME_MAX_LEN])
+static void choose_name(char ret[NAME_LEN_MAX + 1])
 {
     uint8_t random[NAME_BYTES];
     char hex[2 * NAME_BYTES + 1];
     randombytes_buf(random, sizeof(random));
     (void)sodium_bin2hex(hex, sizeof(hex), random, sizeof(random));
-    (void)snprintf(ret, NAME_MAX_LEN, "%s%s", set.ticket ? set.ticket : "cli-",
+    (void)snprintf(ret, NAME_LEN_MAX + 1, "%s%s", set.ticket ? set.ticket : "cli-",
                    set.ticket ? "" : hex);
 }
 
@@ -288,18 +288,32 @@ static void put_result(struct remote *r, const char *name)
     term_put(&r->out, "\n");
 }
 
-/* The name makes a repeat harmless, so waiting is asking again. */
-static int ask_for_place(struct remote *r, const char *name)
+static int ask_once(struct remote *r, const struct buf *body, int wait_s)
 {
     char path[64];
-    struct buf body = {0};
-    int wait_s = set.wait ? CLIENT_TIMEOUT_S : 0;
-    int code = EXIT_DONE;
     (void)snprintf(path, sizeof(path), "/v1/allocations?wait=%d", wait_s);
+    return remote_call(r, HTTP_POST, path, body, 2 * CLIENT_TIMEOUT_S + wait_s);
+}
+
+static bool stands_in_line(const struct remote *r, int code)
+{
+    return code == EXIT_DONE && r->answer.status == STATUS_QUEUED;
+}
+
+/* The name makes a repeat harmless, so waiting is asking again. Whoever waits is told for what; the
+ * answer alone goes to standard output. */
+static int ask_for_place(struct remote *r, const char *name)
+{
+    struct buf body = {0};
     put_request(&body, name);
-    do
-        code = remote_call(r, HTTP_POST, path, &body, 2 * CLIENT_TIMEOUT_S + wait_s);
-    while (code == EXIT_DONE && set.wait && r->answer.status == STATUS_QUEUED);
+    int code = ask_once(r, &body, 0);
+    if (set.wait && stands_in_line(r, code) && remote_output() != OUTPUT_JSON) {
+        put_result(r, name);
+        (void)fwrite(r->out.data, 1, r->out.len, stderr);
+        buf_clear(&r->out);
+    }
+    while (set.wait && stands_in_line(r, code))
+        code = ask_once(r, &body, CLIENT_TIMEOUT_S);
     buf_done(&body);
     if (code == EXIT_DONE)
         put_result(r, name);
@@ -310,7 +324,7 @@ static int ask_for_place(struct remote *r, const char *name)
 int allocate_player_run(int argc, char **argv)
 {
     struct remote r;
-    char name[NAME_MAX_LEN];
+    char name[NAME_LEN_MAX + 1];
     int code =
         remote_open(&r, argc, argv, NULL, allocate_player_options, remote_output_options, false);
     if (code != EXIT_DONE)
@@ -318,6 +332,10 @@ int allocate_player_run(int argc, char **argv)
     choose_name(name);
     if (!set.fleet || !set.player) {
         (void)args_refuse(argv[0], "%s is needed", set.fleet ? "--player" : "--fleet");
+        code = EXIT_USAGE;
+    } else if (set.ticket && (!*set.ticket || strlen(set.ticket) > NAME_LEN_MAX)) {
+        (void)args_refuse(argv[0], "--ticket takes 1 to %d bytes, not %zu", NAME_LEN_MAX,
+                          strlen(set.ticket));
         code = EXIT_USAGE;
     } else {
         code = ask_for_place(&r, name);

@@ -77,6 +77,20 @@ def test_what_is_missing(cli):
         "muster allocate-player: friends not found on any gameserver\n")
 
 
+@pytest.mark.parametrize("name", ["", "x" * 129])
+def test_a_ticket_is_never_cut(cli, host, name):
+    said = place(cli, "ann", "--ticket", name, code=2).stderr
+    assert f"--ticket takes 1 to 128 bytes, not {len(name)}" in said
+    assert place(cli, "ann", "--ticket", "x" * 128).stdout.startswith("ann: room ")
+
+
+def test_a_slip_in_the_second_word_of_a_verb(cli):
+    assert cli("queue", "remvoe", "ann", code=2).stderr == (
+        "muster: there is no verb 'queue remvoe'. Did you mean 'queue remove'? "
+        "'muster queue --help' lists them.\n")
+    assert "takes no word of its own" in cli("queue", "everybody", code=2).stderr
+
+
 def test_who_stands_in_line(world, cli, host):
     assert cli("queue").stdout == "Nobody stands in line.\n"
     room = re.search(r"room (\d+)", place(cli, "ann", "--party", "bob").stdout)[1]
@@ -112,11 +126,12 @@ def test_waiting_for_a_place(world, cli, host):
     place(cli, "ann", "--party", "bob")
     waiting = subprocess.Popen(
         [binary(), "allocate-player", "--fleet", "arena", "--player", "cat", "--friends", "ann",
-         "--wait", *where(world)], stdout=subprocess.PIPE, text=True)
+         "--wait", *where(world)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     world.wait(lambda: world.api.get("/v1/queues")["items"], "a line")
     seat, = world.api.all("/v1/seats", account="bob")
     world.api.ask("DELETE", f"/v1/seats/{seat['id']}")
-    said, _ = waiting.communicate(timeout=20)
+    said, meanwhile = waiting.communicate(timeout=20)
+    assert meanwhile.startswith(f"cat stands in line at position 1 of room-{seat['room']}, as ")
     assert (waiting.returncode, said.startswith(f"cat: room {seat['room']} at ")) == (0, True), said
 
 
