@@ -12,6 +12,32 @@
 
 enum { SENTENCE_MAX = 320, PARTY_MAX = PLACE_PLAYERS_MAX };
 
+/* What there is for somebody, before anything is done about it. */
+struct found {
+    enum { FOUND_NOTHING, FOUND_ROOM, FOUND_STARTING, FOUND_HOST, FOUND_LINE } what;
+    struct room *room;          /* ROOM, STARTING; LINE: whose, NULL = the fleet's */
+    struct room_ticket *ticket; /* STARTING */
+    struct host *host;          /* HOST */
+    const char *how;            /* ROOM: for the log */
+    bool no_friends;            /* they were looked for */
+    int err;                    /* NOTHING */
+    char why[SENTENCE_MAX];     /* … a sentence */
+};
+
+static void finds_nothing(struct found *ret, int err, struct str why)
+{
+    ret->what = FOUND_NOTHING;
+    ret->err = err;
+    (void)snprintf(ret->why, sizeof(ret->why), "%.*s", (int)why.len, why.at);
+}
+
+static void finds_room(struct found *ret, struct room *room, const char *how)
+{
+    ret->what = FOUND_ROOM;
+    ret->room = room;
+    ret->how = how;
+}
+
 /* ── who comes, and where he may go ────────────────────────────────────────────────────────── */
 
 static struct room_seat *seat_of(const struct core *core, const struct allocation *a,
@@ -159,24 +185,40 @@ static bool has_no_token(const struct core *core, const struct allocation *a, st
     return false;
 }
 
-/* False when somebody may not come: it has failed then. */
-static bool may_come(struct core *core, struct allocation *a)
+/* True when somebody may not come. */
+static bool is_hindered(struct core *core, const struct allocation *a, struct found *ret)
 {
     struct str rest = a->row.party;
     for (struct str name; names_next(&rest, &name);) {
         struct place_player player = player_of(a, name);
         const struct ban *ban = ban_check(core, name, player.address);
         if (ban) {
-            allocation_fail(core, a, ERR_BANNED, ban_until(core, ban, name, str_of(a->row.player)));
-            return false;
+            finds_nothing(ret, ERR_BANNED, ban_until(core, ban, name, str_of(a->row.player)));
+            return true;
         }
         if (has_no_token(core, a, name)) {
-            note_add(core, NOTE_TOKEN_COLLISION)->fleet_id = a->row.fleet;
-            allocation_fail(core, a, ERR_TOKEN_TAKEN, str_of(err_sentence(ERR_TOKEN_TAKEN)));
-            return false;
+            finds_nothing(ret, ERR_TOKEN_TAKEN, str_of(err_sentence(ERR_TOKEN_TAKEN)));
+            return true;
         }
     }
-    return true;
+    return false;
+}
+
+static void give_up(struct core *core, struct allocation *a, const struct found *found)
+{
+    if (found->err == ERR_TOKEN_TAKEN)
+        note_add(core, NOTE_TOKEN_COLLISION)->fleet_id = a->row.fleet;
+    allocation_fail(core, a, found->err, str_of(found->why));
+}
+
+/* False when somebody may not come: it has failed then. */
+static bool may_come(struct core *core, struct allocation *a)
+{
+    struct found found = {0};
+    bool hindered = is_hindered(core, a, &found);
+    if (hindered)
+        give_up(core, a, &found);
+    return !hindered;
 }
 
 static void enter(struct core *core, struct allocation *a, struct room *room, const char *how)
@@ -201,19 +243,20 @@ static bool asks_for_others(const struct allocation *a)
     return a->row.friends.len > 0 || a->row.move_party || allocation_players(a) > 1;
 }
 
-static bool stays(struct core *core, struct allocation *a)
+static bool stays(const struct core *core, const struct allocation *a, struct found *ret)
 {
     struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
     if (!seat || asks_for_others(a) || room_is_over(seat->room))
         return false;
     if (!a->row.rejoin && seat->row.state != ROOM_SEAT_RESERVED)
         return false;
-    enter(core, a, seat->room, "rejoin");
+    finds_room(ret, seat->room, "rejoin");
     return true;
 }
 
 /* Any place will do: then the one he has, when those who come along find theirs there. */
-static bool stays_with_others(struct core *core, struct allocation *a)
+static bool stays_with_others(const struct core *core, const struct allocation *a,
+                              struct found *ret)
 {
     const struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
     if (!seat || wants_away(a) || room_is_over(seat->room))
@@ -222,7 +265,7 @@ static bool stays_with_others(struct core *core, struct allocation *a)
     bool fits =
         needs <= room_free_seats(seat->room) && is_there(seat->room) && !is_unserved(seat->room);
     if (needs == 0 || fits)
-        enter(core, a, seat->room, "rejoin");
+        finds_room(ret, seat->room, "rejoin");
     return needs == 0 || fits;
 }
 
@@ -293,21 +336,30 @@ static struct room *choose_friends(const struct core *core, const struct allocat
     return best ? best->room : NULL;
 }
 
-static int32_t queued(const struct core *core)
+/* Whoever waits already only changes his place. */
+static bool waits_already(const struct core *core, const struct allocation *a)
 {
-    return core->allocations_in[ALLOCATION_QUEUED];
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct allocation *older = allocation_of_player(core, a->row.fleet, name);
+        if (older && older->row.state == ALLOCATION_QUEUED)
+            return true;
+    }
+    return false;
 }
 
-static void stand_in_line(struct core *core, struct allocation *a, struct room *room)
+static void find_line(const struct core *core, const struct allocation *a, struct room *room,
+                      struct found *ret)
 {
-    if (queued(core) >= core->config.limits.queued)
-        allocation_fail(core, a, ERR_TOO_MANY, STR("too many players wait in line"));
-    else
-        allocation_queue(core, a, room);
+    bool many = core->allocations_in[ALLOCATION_QUEUED] >= core->config.limits.queued;
+    ret->what = FOUND_LINE;
+    ret->room = room;
+    if (many && !waits_already(core, a))
+        finds_nothing(ret, ERR_TOO_MANY, STR("too many players wait in line"));
 }
 
 /* True when that settles it. */
-static bool join_friends(struct core *core, struct allocation *a)
+static bool join_friends(const struct core *core, const struct allocation *a, struct found *ret)
 {
     struct friends f = {0};
     struct room *free = NULL;
@@ -316,18 +368,18 @@ static bool join_friends(struct core *core, struct allocation *a)
     find_friends(core, a, &f);
     struct room *best = choose_friends(core, a, &f, &free);
     if (free) {
-        enter(core, a, free, "friend");
+        finds_room(ret, free, "friend");
         return true;
     }
     if (best) {
-        stand_in_line(core, a, best);
+        find_line(core, a, best, ret);
         return true;
     }
-    note_add(core, NOTE_ALLOCATION_UNKNOWN_FRIENDS)->fleet_id = a->row.fleet;
+    ret->no_friends = true;
     if (a->row.any_room)
         return false;
     int err = f.unavailable || f.n > 0 ? ERR_FRIEND_UNAVAILABLE : ERR_FRIENDS_NOT_FOUND;
-    allocation_fail(core, a, err, str_of(err_sentence(err)));
+    finds_nothing(ret, err, str_of(err_sentence(err)));
     return true;
 }
 
@@ -462,7 +514,7 @@ bool seek_may_start(const struct core *core, const struct fleet *fleet, int32_t 
 }
 
 /* A room that is being started for others and has places left. */
-static bool join_starting(struct core *core, struct allocation *a)
+static bool join_starting(const struct core *core, const struct allocation *a, struct found *ret)
 {
     LIST_EACH(&a->fleet->allocating, ticket, struct room_ticket, in_allocating)
     {
@@ -470,12 +522,19 @@ static bool join_starting(struct core *core, struct allocation *a)
         if (!room || room->row.state != ROOM_STARTING ||
             room_empty_seats(room) < allocation_players(a))
             continue;
-        a->how = "spawn";
-        take_seats(core, a, room);
-        allocation_on_ticket(a, ticket);
+        ret->what = FOUND_STARTING;
+        ret->room = room;
+        ret->ticket = ticket;
         return true;
     }
     return false;
+}
+
+static void wait_for_room(struct core *core, struct allocation *a, const struct found *found)
+{
+    a->how = "spawn";
+    take_seats(core, a, found->room);
+    allocation_on_ticket(a, found->ticket);
 }
 
 static void start_on(struct core *core, struct allocation *a, struct host *host)
@@ -514,37 +573,36 @@ bool seek_start(struct core *core, struct allocation *a)
     return true;
 }
 
-static void no_capacity(struct core *core, struct allocation *a)
+static void no_capacity(const struct core *core, const struct allocation *a, struct found *ret)
 {
     char text[SENTENCE_MAX];
     const struct fleet_config *config = a->fleet->config;
     bool never = allocation_players(a) > config->max_players;
     if (config->queue_when_full && !never) {
-        stand_in_line(core, a, NULL);
+        find_line(core, a, NULL, ret);
         return;
     }
     (void)snprintf(text, sizeof(text), "no capacity in fleet '%s'", a->fleet->row.name);
-    allocation_fail(core, a, ERR_NO_CAPACITY, str_of(text));
+    finds_nothing(ret, ERR_NO_CAPACITY, str_of(text));
 }
 
 /* Those in line for any place of the fleet fit nowhere that is free now; but a room that can be
  * started is theirs first. */
-static void go_anywhere(struct core *core, struct allocation *a)
+static void find_anywhere(const struct core *core, const struct allocation *a, struct found *ret)
 {
-    if (stays_with_others(core, a))
+    if (stays_with_others(core, a, ret))
         return;
-    struct host *host = NULL;
     struct room *room = find_any(core, a);
     bool others = queue_waits(a->fleet->queue);
     bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
     if (room)
-        enter(core, a, room, "room");
-    else if (!others && !cluster && join_starting(core, a))
+        finds_room(ret, room, "room");
+    else if (!others && !cluster && join_starting(core, a, ret))
         return;
-    else if (!others && (host = host_for(core, a)))
-        start_on(core, a, host);
+    else if (!others && (ret->host = host_for(core, a)))
+        ret->what = FOUND_HOST;
     else
-        no_capacity(core, a);
+        no_capacity(core, a, ret);
 }
 
 /* None of the cluster's servers was free. What came free elsewhere meanwhile is his, or somebody's
@@ -579,19 +637,48 @@ void allocations_ticket_over(struct core *core, struct room_ticket *ticket)
     }
 }
 
+/* Changes nothing. */
+static void find_place(struct core *core, const struct allocation *a, struct found *ret)
+{
+    *ret = (struct found){0};
+    if (!a->fleet->config || version_of(a->fleet).len == 0)
+        finds_nothing(ret, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
+    else if (!is_hindered(core, a, ret) && !stays(core, a, ret) && !join_friends(core, a, ret))
+        find_anywhere(core, a, ret);
+}
+
+static void take_place(struct core *core, struct allocation *a, const struct found *found)
+{
+    if (found->no_friends)
+        note_add(core, NOTE_ALLOCATION_UNKNOWN_FRIENDS)->fleet_id = a->row.fleet;
+    switch (found->what) {
+    case FOUND_NOTHING:
+        give_up(core, a, found);
+        break;
+    case FOUND_ROOM:
+        enter(core, a, found->room, found->how);
+        break;
+    case FOUND_STARTING:
+        wait_for_room(core, a, found);
+        break;
+    case FOUND_HOST:
+        start_on(core, a, found->host);
+        break;
+    case FOUND_LINE:
+        allocation_queue(core, a, found->room);
+        break;
+    }
+}
+
 void seek_place(struct core *core, struct allocation *a)
 {
-    if (!a->fleet->config || version_of(a->fleet).len == 0) {
-        allocation_fail(core, a, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
-        return;
-    }
+    struct found found;
     struct room_seat *old =
         PLANTED(old_seat_first) ? seat_of(core, a, str_of(a->row.player)) : NULL;
     if (old && asks_for_others(a))
         room_seat_kick(core, old, STR("moved to another room"));
-    if (!may_come(core, a) || stays(core, a) || join_friends(core, a))
-        return;
-    go_anywhere(core, a);
+    find_place(core, a, &found);
+    take_place(core, a, &found);
 }
 
 /* ── requests ──────────────────────────────────────────────────────────────────────────────── */
@@ -693,6 +780,15 @@ static struct str list_party(const struct core *core, const struct seek *s,
     return (struct str){(const char *)party->data, party->len};
 }
 
+static bool waits_with_older(const struct core *core, const struct fleet *fleet, struct str party)
+{
+    for (struct str name; names_next(&party, &name);) {
+        if (allocation_of_player(core, (int32_t)fleet->row.id, name))
+            return true;
+    }
+    return false;
+}
+
 /* Nobody waits twice in a fleet. What that frees goes to those in line first. */
 static void supersede(struct core *core, const struct fleet *fleet, struct str party)
 {
@@ -704,8 +800,33 @@ static void supersede(struct core *core, const struct fleet *fleet, struct str p
     queues_serve(core);
 }
 
-static struct allocation *open_request(struct core *core, conn_id conn, const struct seek *s,
-                                       struct fleet *fleet, struct str party, int8_t region)
+static bool finds_none(struct core *core, const struct row_allocation *row, struct fleet *fleet,
+                       struct found *ret)
+{
+    struct allocation draft = {.row = *row, .fleet = fleet};
+    find_place(core, &draft, ret);
+    return ret->what == FOUND_NOTHING;
+}
+
+/* A newer request takes the place of an older one only when something comes of it: what fails
+ * leaves everybody where he was. */
+static void open_request(struct core *core, conn_id conn, const struct row_allocation *row,
+                         struct fleet *fleet)
+{
+    struct found found;
+    bool older = waits_with_older(core, fleet, row->party);
+    bool fails = older && finds_none(core, row, fleet, &found);
+    if (older && !fails)
+        supersede(core, fleet, row->party);
+    struct allocation *a = allocation_new(core, conn, row, fleet);
+    if (fails)
+        take_place(core, a, &found);
+    else
+        seek_place(core, a);
+}
+
+static void take_request(struct core *core, conn_id conn, const struct seek *s, struct fleet *fleet,
+                         struct str party, int8_t region)
 {
     struct buf friends = {0};
     keep_names(&friends, s->friends, s->n_friends, s->player);
@@ -728,9 +849,8 @@ static struct allocation *open_request(struct core *core, conn_id conn, const st
     (void)str_copy(row.name, sizeof(row.name), s->name);
     (void)str_copy(row.player, sizeof(row.player), s->player);
     (void)str_copy(row.from, sizeof(row.from), s->from);
-    struct allocation *a = allocation_new(core, conn, &row, fleet);
+    open_request(core, conn, &row, fleet);
     buf_done(&friends);
-    return a;
 }
 
 static void take_again(struct core *core, const struct allocation *a)
@@ -784,12 +904,10 @@ void seek(struct core *core, conn_id conn, const struct seek *s)
     struct str party = err ? (struct str){0} : list_party(core, s, fleet, &names);
     if (!err && names_count(party) > PARTY_MAX)
         err = ERR_BAD_ARGUMENT;
-    if (err) {
+    if (err)
         refuse(core, conn, s, err, why[0] ? why : NULL);
-    } else {
-        supersede(core, fleet, party);
-        seek_place(core, open_request(core, conn, s, fleet, party, region));
-    }
+    else
+        take_request(core, conn, s, fleet, party, region);
     buf_done(&names);
 }
 

@@ -6,6 +6,7 @@
 #include "sim/world.h"
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "core/row.h"
 #include "wire/names.h"
 
@@ -16,6 +17,7 @@
 enum {
     ALLOCATION_QUEUED = 2, /* as the disk has it */
     ALLOCATION_DONE = 3,
+    ALLOCATION_FAILED = 4,
     ROOM_STARTING = 1,
     STEP_MS = 60 * 1000, /* a step of priority */
     HOLD_MS = 30 * 1000,
@@ -97,6 +99,8 @@ static void take_allocation(struct world *w, const struct change *change)
             a->over = true;
         return;
     }
+    const struct ask *ask = ask_named(w, str_of(change->allocation.name));
+    bool ends = over && ask && !ask->over; /* else it is written once more */
     note_ask(w, &change->allocation);
     if (!a) {
         a = xcalloc(1, sizeof(*a));
@@ -105,6 +109,7 @@ static void take_allocation(struct world *w, const struct change *change)
     a->row = change->allocation;
     a->row.friends = a->row.party = a->row.seats = a->row.info = a->row.why = (struct str){0};
     a->over = over;
+    a->ended = a->ended || ends;
     copy_party(a, change->allocation.party);
 }
 
@@ -373,6 +378,34 @@ static void judge_seats_of(struct world *w, const struct shadow_allocation *a)
         world_broken(w, "I4: %s has %d seats for %d players", a->row.name, n, a->n_party);
 }
 
+/* Something came of the request that took its place: it was not refused as it came. */
+static bool took_its_place(const struct shadow_allocation *a, const struct shadow_allocation *b)
+{
+    bool refused = b->row.state == ALLOCATION_FAILED && b->row.queued_core_ms == 0 &&
+                   b->row.room == 0 && b->row.ticket == 0;
+    if (b->row.id <= a->row.id || b->row.fleet != a->row.fleet || refused)
+        return false;
+    for (int i = 0; i < a->n_party; i++) {
+        for (int k = 0; k < b->n_party; k++) {
+            if (strcmp(a->party[i], b->party[k]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void judge_superseded(struct world *w, const struct shadow_allocation *a)
+{
+    size_t at = 0;
+    if (a->row.error != ERR_SUPERSEDED || !a->ended)
+        return;
+    for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
+        if (took_its_place(a, b))
+            return;
+    }
+    world_broken(w, "%s of %s made way for a request that was refused", a->row.name, a->row.player);
+}
+
 static bool is_newly_done(const struct shadow_allocation *a)
 {
     return a->row.state == ALLOCATION_DONE && a->state_before != ALLOCATION_DONE;
@@ -423,6 +456,7 @@ void shadow_lines_stored(struct world *w, const struct store_batch *batch)
     at = 0;
     for (struct shadow_allocation *a = NULL; (a = map_next(&w->shadow_lines, &at));) {
         judge_late(w, a);
+        judge_superseded(w, a);
         judge_seats_of(w, a);
     }
 }

@@ -363,7 +363,8 @@ struct shadow_allocation {
     char party[ASK_OTHERS + 1 + ASK_OTHERS][NAME_SIZE];
     int n_party;
     bool over;
-    int8_t state_before; /* … this batch */
+    bool ended;          /* in this batch */
+    int8_t state_before; /* … before it */
     int64_t room_before;
     int64_t late_ms; /* since when it should be over; 0 = no */
 };

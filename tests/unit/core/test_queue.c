@@ -177,6 +177,66 @@ static void a_newer_request_of_the_player_takes_the_place_of_the_older(void **st
     assert_int_equal(f->core->allocations_in[ALLOCATION_QUEUED], 1);
 }
 
+static void a_newer_request_that_fails_leaves_the_older_where_it_was(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "t1", "ann", "p1", ""), 1);
+    queued_at(f, asks_for(f, "t2", "ben", "p1", ""), 2);
+    rooms_pass(f, 5000);
+    sought_not(f, asks_for(f, "t3", "ann", "nobody", ""), ERR_FRIENDS_NOT_FOUND,
+               "friends not found on any gameserver");
+    is_in_state(f, "t1", ALLOCATION_QUEUED);
+    assert_int_equal(queue_position(allocation_of(f, "t1"), NULL), 1);
+    leaves(f, "p2");
+    is_in_state(f, "t1", ALLOCATION_DONE);
+    is_in_state(f, "t2", ALLOCATION_QUEUED);
+}
+
+static void who_waits_for_a_room_goes_on_when_a_newer_request_fails(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    asks_for(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    sought_not(f, asks_for(f, "t2", "ann", "nobody", ""), ERR_FRIENDS_NOT_FOUND,
+               "friends not found on any gameserver");
+    init_room(f, room);
+    is_in_state(f, "t1", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", room));
+}
+
+static void a_party_that_fails_leaves_its_members_with_whom_they_wait(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "t1", "ann", "p1", "ben"), 1);
+    queued_at(f, asks_for(f, "t2", "cid", "p1", ""), 2);
+    sought_not(f, asks_for(f, "t3", "dan", "", "ben,cid,eve,flo"), ERR_NO_CAPACITY,
+               "no capacity in fleet 'arena'");
+    is_in_state(f, "t1", ALLOCATION_QUEUED);
+    is_in_state(f, "t2", ALLOCATION_QUEUED);
+    queued_at(f, asks_for(f, "t4", "dan", "p1", "ben,cid"), 1);
+    has_failed(f, "t1", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    has_failed(f, "t2", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+}
+
+static void who_waits_already_may_ask_anew_when_the_lines_are_full(void **state)
+{
+    struct fixture *f = *state;
+    f->config.limits.queued = 1;
+    rooms_reconfigure(f);
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "t1", "ann", "p1", ""), 1);
+    sought_not(f, asks_for(f, "t2", "ben", "p1", ""), ERR_TOO_MANY,
+               "too many players wait in line");
+    queued_at(f, asks_for(f, "t3", "ann", "p1", ""), 1);
+    has_failed(f, "t1", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+}
+
 static void when_the_room_ends_they_look_for_their_friends_again(void **state)
 {
     struct fixture *f = *state;
@@ -393,6 +453,10 @@ int main(void)
         SEEKERS_TEST(who_is_banned_leaves_the_line),
         SEEKERS_TEST(who_is_placed_elsewhere_leaves_the_line),
         SEEKERS_TEST(a_newer_request_of_the_player_takes_the_place_of_the_older),
+        SEEKERS_TEST(a_newer_request_that_fails_leaves_the_older_where_it_was),
+        SEEKERS_TEST(who_waits_for_a_room_goes_on_when_a_newer_request_fails),
+        SEEKERS_TEST(a_party_that_fails_leaves_its_members_with_whom_they_wait),
+        SEEKERS_TEST(who_waits_already_may_ask_anew_when_the_lines_are_full),
         SEEKERS_TEST(when_the_room_ends_they_look_for_their_friends_again),
         SEEKERS_TEST(when_the_room_ends_and_no_friend_is_left_it_fails_or_any_room_will_do),
         SEEKERS_TEST(the_line_of_a_fleet_is_served_by_any_of_its_rooms),
