@@ -74,6 +74,96 @@ bool allocation_is_open(const struct allocation *a)
     return a->row.state == ALLOCATION_OPEN || a->row.state == ALLOCATION_QUEUED;
 }
 
+/* ── members ───────────────────────────────────────────────────────────────────────────────── */
+
+static void add_members(struct core *core, struct allocation *a)
+{
+    size_t n = (size_t)allocation_players(a);
+    struct str rest = a->row.party;
+    struct str name;
+    a->members = n > 1 ? xcalloc(n, sizeof(*a->members)) : &a->himself;
+    for (size_t i = 0; i < n && names_next(&rest, &name); i++) {
+        a->members[i].of = a;
+        chain_add(&core->allocations_by_player, text_key(name), &a->members[i].by_player);
+    }
+}
+
+void allocation_free_members(struct allocation *a)
+{
+    if (a->members != &a->himself)
+        free(a->members);
+    a->members = NULL;
+}
+
+static void remove_members(struct core *core, struct allocation *a)
+{
+    struct str rest = a->row.party;
+    struct str name;
+    for (size_t i = 0; names_next(&rest, &name); i++)
+        chain_remove(&core->allocations_by_player, text_key(name), &a->members[i].by_player);
+    allocation_free_members(a);
+}
+
+/* ── who comes along with his party ────────────────────────────────────────────────────────── */
+
+bool allocation_is_gone(const struct core *core, const struct allocation *a, int i,
+                        struct str account)
+{
+    if (a->row.move_party == 0 || i < a->row.move_party)
+        return false;
+    const struct room_seat *his = room_seat_of(core, a->row.fleet, str_of(a->row.player));
+    const struct room_seat *seat = room_seat_of(core, a->row.fleet, account);
+    return !his || !seat || his->row.multi == 0 || seat->row.multi != his->row.multi;
+}
+
+/* Those who are left of it, in their order. */
+static struct str party_left(const struct core *core, const struct allocation *a, struct buf *names)
+{
+    struct str rest = a->row.party;
+    struct str name;
+    for (int i = 0; names_next(&rest, &name); i++) {
+        if (!allocation_is_gone(core, a, i, name))
+            names_add(names, name);
+    }
+    return (struct str){(const char *)names->data, names->len};
+}
+
+void allocation_drop_gone(struct core *core, struct allocation *a)
+{
+    struct buf names = {0};
+    if (a->row.move_party == 0)
+        return;
+    struct str left = party_left(core, a, &names);
+    if (left.len != a->row.party.len) {
+        int32_t players = allocation_players(a);
+        remove_members(core, a);
+        long_set(&a->row.party, left);
+        add_members(core, a);
+        object_touch(core, &a->object);
+        if (a->queue)
+            queue_shrank(core, a, players - allocation_players(a));
+    }
+    buf_done(&names);
+}
+
+void allocations_party_left(struct core *core, const struct room_seat *seat)
+{
+    struct allocation *a = waits_with(core, seat->row.fleet, str_of(seat->row.account), true);
+    if (a && a->row.move_party)
+        allocation_drop_gone(core, a);
+}
+
+static bool comes_along(const struct allocation *a, struct str account)
+{
+    struct str rest = a->row.party;
+    struct str name;
+    for (int i = 0; names_next(&rest, &name); i++) {
+        if (str_eq(name, account))
+            return a->row.move_party > 0 && i >= a->row.move_party;
+    }
+    return false;
+}
+
 /* ── seats ─────────────────────────────────────────────────────────────────────────────────── */
 
 int64_t allocation_seat(const struct allocation *a, size_t i)
@@ -296,34 +386,6 @@ void allocation_ask_by(struct core *core, struct allocation *a, int8_t bus)
         allocation_tell(core, a, bus, false);
 }
 
-static void add_members(struct core *core, struct allocation *a)
-{
-    size_t n = (size_t)allocation_players(a);
-    struct str rest = a->row.party;
-    struct str name;
-    a->members = n > 1 ? xcalloc(n, sizeof(*a->members)) : &a->himself;
-    for (size_t i = 0; i < n && names_next(&rest, &name); i++) {
-        a->members[i].of = a;
-        chain_add(&core->allocations_by_player, text_key(name), &a->members[i].by_player);
-    }
-}
-
-void allocation_free_members(struct allocation *a)
-{
-    if (a->members != &a->himself)
-        free(a->members);
-    a->members = NULL;
-}
-
-static void remove_members(struct core *core, struct allocation *a)
-{
-    struct str rest = a->row.party;
-    struct str name;
-    for (size_t i = 0; names_next(&rest, &name); i++)
-        chain_remove(&core->allocations_by_player, text_key(name), &a->members[i].by_player);
-    allocation_free_members(a);
-}
-
 static void finished(struct core *core, struct allocation *a)
 {
     list_append(&core->allocations_finished, &a->in_finished);
@@ -441,6 +503,7 @@ static void waited_too_long(struct core *core, struct allocation *a, int64_t ms)
 /* What he waited for meanwhile, a room that came to nothing, counts. */
 void allocation_queue(struct core *core, struct allocation *a, struct room *room)
 {
+    allocation_drop_gone(core, a);
     int64_t queue_ms = a->fleet->config->queue_ms;
     if (core->now.core_ms - a->row.opened_core_ms >= queue_ms) {
         waited_too_long(core, a, queue_ms);
@@ -541,7 +604,10 @@ void allocation_routed(struct core *core, const struct routed *r)
 
 void allocations_of_placed_end(struct core *core, int32_t fleet, struct str account)
 {
-    for (struct allocation *a = NULL; (a = waits_with(core, fleet, account, true));)
+    struct allocation *a = waits_with(core, fleet, account, true);
+    if (a && comes_along(a, account))
+        allocation_drop_gone(core, a);
+    else if (a)
         allocation_fail(core, a, ERR_ALREADY_OVER, STR("the player was placed elsewhere"));
 }
 

@@ -115,8 +115,18 @@ void allocation_cancel(struct core *core, struct allocation *a, int err, struct 
 void allocation_queue(struct core *core, struct allocation *a, struct room *room);
 void allocation_reopen(struct core *core, struct allocation *a);
 
+/* With move_party: those who are of the player's party no more do not come along. And: that seat is
+ * gone, and with it its player from his party. */
+void allocation_drop_gone(struct core *core, struct allocation *a);
+void allocations_party_left(struct core *core, const struct room_seat *seat);
+
+/* True when the i-th of it comes along because he is of the player's party, and is not. */
+bool allocation_is_gone(const struct core *core, const struct allocation *a, int i,
+                        struct str account);
+
 /* The player waits in line no more, for he was placed by other means; or he is banned, and waits
- * for nothing any more. Whoever takes him along waits no more either: all or nobody. */
+ * for nothing any more. Whoever takes him along waits no more either: all or nobody. Who only came
+ * along with his party drops out when he is of it no more. */
 void allocations_of_placed_end(struct core *core, int32_t fleet, struct str account);
 void allocations_of_banned_end(struct core *core, const struct ban *ban);
 

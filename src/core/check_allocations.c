@@ -20,10 +20,17 @@ static const char *check_allocation(struct core *core, struct allocation *a)
         return broken(core, "allocation %" PRId64 " has its answer and somebody waits", a->row.id);
     if (allocation_named(core, str_of(a->row.name)) != a)
         return broken(core, "allocation %" PRId64 " is not found by its name", a->row.id);
+    struct str party = a->row.party;
     struct str rest = open || queued ? a->row.party : (struct str){0};
     for (struct str name; names_next(&rest, &name);) {
         if (allocation_of_player(core, a->row.fleet, name) != a)
             return broken(core, "player %.*s waits twice", (int)name.len, name.at);
+    }
+    int i = 0;
+    for (struct str name; queued && names_next(&party, &name); i++) {
+        if (allocation_is_gone(core, a, i, name))
+            return broken(core, "player %.*s waits with a party that he has left", (int)name.len,
+                          name.at);
     }
     if ((a->row.owed != 0) != link_in_list(&a->in_owed))
         return broken(core, "allocation %" PRId64 " is owed and nobody knows", a->row.id);

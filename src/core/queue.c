@@ -377,6 +377,16 @@ static void rooms_changed(struct core *core, const struct fleet *fleet)
     }
 }
 
+/* What had no place for all of them may have one for those who are left. */
+void queue_shrank(struct core *core, const struct allocation *a, int32_t players)
+{
+    a->queue->players -= players;
+    if (a->queue->room)
+        queue_room_changed(core, a->queue->room);
+    else
+        rooms_changed(core, a->fleet);
+}
+
 void queues_loaded(struct core *core)
 {
     size_t at = 0;

@@ -242,6 +242,8 @@ void room_seat_unlink(struct core *core, struct room_seat *seat)
     list_remove(&seat->in_room);
     chain_remove(&core->room_seats_by_player, player_key(str_of(seat->row.account)),
                  &seat->by_player);
+    if (seat->row.multi)
+        allocations_party_left(core, seat);
     object_delete(core, &seat->object);
 }
 

@@ -673,6 +673,7 @@ static void take_place(struct core *core, struct allocation *a, const struct fou
 void seek_place(struct core *core, struct allocation *a)
 {
     struct found found;
+    allocation_drop_gone(core, a);
     struct room_seat *old =
         PLANTED(old_seat_first) ? seat_of(core, a, str_of(a->row.player)) : NULL;
     if (old && asks_for_others(a))
@@ -769,12 +770,14 @@ static void add_party(const struct core *core, struct buf *party, const struct f
     }
 }
 
-/* He first, then those who come along. */
+/* He first, then those who come in any case, then those who come along with his party; and how many
+ * the first two are. */
 static struct str list_party(const struct core *core, const struct seek *s,
-                             const struct fleet *fleet, struct buf *party)
+                             const struct fleet *fleet, struct buf *party, int *ret_named)
 {
     names_add(party, s->player);
     keep_names(party, s->party, s->n_party, s->player);
+    *ret_named = names_count((struct str){(const char *)party->data, party->len});
     if (s->move_party)
         add_party(core, party, fleet, s->player);
     return (struct str){(const char *)party->data, party->len};
@@ -826,7 +829,7 @@ static void open_request(struct core *core, conn_id conn, const struct row_alloc
 }
 
 static void take_request(struct core *core, conn_id conn, const struct seek *s, struct fleet *fleet,
-                         struct str party, int8_t region)
+                         struct str party, int named, int8_t region)
 {
     struct buf friends = {0};
     keep_names(&friends, s->friends, s->n_friends, s->player);
@@ -838,7 +841,7 @@ static void take_request(struct core *core, conn_id conn, const struct seek *s, 
         .region = region,
         .any_room = s->any_room,
         .rejoin = s->rejoin,
-        .move_party = s->move_party,
+        .move_party = s->move_party ? (int8_t)named : 0,
         .opened_core_ms = core->now.core_ms,
         .arguments_len = OPERATE_DIGEST,
         .friends = {(const char *)friends.data, friends.len},
@@ -901,13 +904,14 @@ void seek(struct core *core, conn_id conn, const struct seek *s)
     if (!err && core->allocations_in[ALLOCATION_OPEN] >= core->config.limits.tickets_open)
         err = ERR_TOO_MANY;
     struct buf names = {0};
-    struct str party = err ? (struct str){0} : list_party(core, s, fleet, &names);
+    int named = 0;
+    struct str party = err ? (struct str){0} : list_party(core, s, fleet, &names, &named);
     if (!err && names_count(party) > PARTY_MAX)
         err = ERR_BAD_ARGUMENT;
     if (err)
         refuse(core, conn, s, err, why[0] ? why : NULL);
     else
-        take_request(core, conn, s, fleet, party, region);
+        take_request(core, conn, s, fleet, party, named, region);
     buf_done(&names);
 }
 

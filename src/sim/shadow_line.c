@@ -41,6 +41,7 @@ static void next_batch(struct world *w)
     while ((a = map_next(&w->shadow_lines, &at))) {
         a->state_before = a->row.state;
         a->room_before = a->row.room;
+        a->shrank = false;
         if (!a->over)
             continue;
         map_remove(&w->shadow_lines, (uint64_t)a->row.id);
@@ -110,6 +111,7 @@ static void take_allocation(struct world *w, const struct change *change)
     a->row.friends = a->row.party = a->row.seats = a->row.info = a->row.why = (struct str){0};
     a->over = over;
     a->ended = a->ended || ends;
+    a->shrank = a->shrank || (a->n_party > names_count(change->allocation.party));
     copy_party(a, change->allocation.party);
 }
 
@@ -304,7 +306,8 @@ static void judge_passed(struct world *w, const struct shadow_seat *s, int64_t k
         bool of_room = b->row.room == room->id;
         bool of_any = b->row.room == 0 && is_open_to_all(w, room) && !wants_away(w, b, room->id);
         bool earlier = key_of(b) < key || (key_of(b) == key && b->row.id < id);
-        if (!waits(b) || b->row.fleet != room->fleet || !(of_room || of_any) || !earlier)
+        if (!waits(b) || b->shrank || b->row.fleet != room->fleet || !(of_room || of_any) ||
+            !earlier)
             continue;
         bool held = is_oldest(w, b) && needs(w, b, room->id) <= room->max_players &&
                     s->row.reserved_core_ms - b->row.queued_core_ms > HOLD_MS + HOLD_SLACK_MS &&

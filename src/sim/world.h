@@ -364,6 +364,7 @@ struct shadow_allocation {
     int n_party;
     bool over;
     bool ended;          /* in this batch */
+    bool shrank;         /* … somebody dropped out */
     int8_t state_before; /* … before it */
     int64_t room_before;
     int64_t late_ms; /* since when it should be over; 0 = no */

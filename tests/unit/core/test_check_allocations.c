@@ -91,6 +91,15 @@ static void a_player_waits_twice(void **state)
     buf_done(&party);
 }
 
+static void somebody_waits_with_a_party_that_he_has_left(void **state)
+{
+    struct fixture *f = *state;
+    (void)scene(f);
+    asks_for(f, "two", "eve", "p1", "flo");
+    allocation_of(f, "two")->row.move_party = 1;
+    is_said(f, "player flo waits with a party that he has left", "");
+}
+
 static void a_result_is_owed_and_nobody_knows(void **state)
 {
     struct fixture *f = *state;
@@ -242,6 +251,7 @@ int main(void)
         SEEKERS_TEST(somebody_waits_for_what_was_said),
         SEEKERS_TEST(an_allocation_has_another_name),
         SEEKERS_TEST(a_player_waits_twice),
+        SEEKERS_TEST(somebody_waits_with_a_party_that_he_has_left),
         SEEKERS_TEST(a_result_is_owed_and_nobody_knows),
         SEEKERS_TEST(a_line_is_out_of_order),
         SEEKERS_TEST(the_players_of_a_line_are_counted_wrong),

@@ -538,6 +538,106 @@ static void a_party_that_cannot_move_stays_where_it_is(void **state)
     assert_false(sits_in(f, "ann", first) || sits_in(f, "ben", first) || sits_in(f, "cid", first));
 }
 
+/* ann, ben and cid are a party beside p1, and wait for the room of q1, which has no place for
+ * three.
+ */
+static struct room *party_in_line(struct fixture *f, struct room **ret_own)
+{
+    host_up(f, 0, EU);
+    *ret_own = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben,cid"), *ret_own);
+    struct room *full = room_with(f, "q1,q2,q3");
+    queued_at(f, moves_party(f, "t2", "ann", "q1"), 1);
+    return full;
+}
+
+static void who_left_the_party_while_it_waits_needs_no_seat(void **state)
+{
+    struct fixture *f = *state;
+    struct room *own = NULL;
+    struct room *full = party_in_line(f, &own);
+    int64_t id = full->row.id;
+    leaves(f, "cid");
+    is_in_state(f, "t2", ALLOCATION_QUEUED);
+    assert_int_equal(full->queue->players, 2);
+    seal(f);
+    crash(f, 1000); /* it is durable */
+    host_up(f, 0, EU);
+    full = room_find(f->core, id);
+    leaves(f, "q2");
+    is_in_state(f, "t2", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", full) && sits_in(f, "ben", full));
+    assert_null(seat_of(f, "cid"));
+    assert_int_equal(full->taken, 4);
+}
+
+static void a_party_that_shrinks_to_what_is_free_gets_it(void **state)
+{
+    struct fixture *f = *state;
+    struct room *own = NULL;
+    struct room *full = party_in_line(f, &own);
+    leaves(f, "cid");
+    leaves(f, "ben");
+    is_in_state(f, "t2", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", full));
+}
+
+static void a_party_that_shrinks_in_the_line_of_the_fleet_gets_any_room(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *own = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben"), own);
+    struct room *other = room_with(f, "q1,q2,q3");
+    h->leaving = true;
+    host_says(f, h);
+    queued_at(f, moves_party(f, "t2", "ann", ""), 1);
+    leaves(f, "ben");
+    assert_true(sits_in(f, "ann", other));
+}
+
+static void who_was_placed_elsewhere_while_his_party_waits_is_not_dragged_along(void **state)
+{
+    struct fixture *f = *state;
+    struct room *own = NULL;
+    struct room *full = party_in_line(f, &own);
+    struct room *third = room_with(f, "cid");
+    is_in_state(f, "t2", ALLOCATION_QUEUED);
+    leaves(f, "q2");
+    is_in_state(f, "t2", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", full) && sits_in(f, "ben", full) && sits_in(f, "cid", third));
+}
+
+static void who_asked_and_left_the_party_moves_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct room *own = NULL;
+    struct room *full = party_in_line(f, &own);
+    leaves(f, "ann");
+    is_in_state(f, "t2", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", full) && sits_in(f, "ben", own) && sits_in(f, "cid", own));
+}
+
+static void who_was_named_comes_though_he_left(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *own = room_with(f, "p1");
+    found_in(f, asks_for(f, "t1", "ann", "", "ben,cid"), own);
+    struct room *full = room_with(f, "q1,q2,q3");
+    struct event e = wants(f, "t2", "ann");
+    e.seek.friends = names_of("q1", &e.seek.n_friends);
+    e.seek.party = names_of("cid", &e.seek.n_party);
+    e.seek.move_party = true;
+    step(f, &e);
+    leaves(f, "ben");
+    leaves(f, "cid");
+    is_in_state(f, "t2", ALLOCATION_QUEUED);
+    leaves(f, "q2");
+    assert_true(sits_in(f, "ann", full) && sits_in(f, "cid", full));
+    assert_null(seat_of(f, "ben"));
+}
+
 static void a_party_that_moves_nowhere_in_particular_goes_to_another_room(void **state)
 {
     struct fixture *f = *state;
@@ -623,6 +723,12 @@ int main(void)
         SEEKERS_TEST(a_party_moves_together_and_stays_one),
         SEEKERS_TEST(the_result_of_a_move_names_the_party_when_all_have_left),
         SEEKERS_TEST(a_party_that_cannot_move_stays_where_it_is),
+        SEEKERS_TEST(who_left_the_party_while_it_waits_needs_no_seat),
+        SEEKERS_TEST(a_party_that_shrinks_to_what_is_free_gets_it),
+        SEEKERS_TEST(a_party_that_shrinks_in_the_line_of_the_fleet_gets_any_room),
+        SEEKERS_TEST(who_was_placed_elsewhere_while_his_party_waits_is_not_dragged_along),
+        SEEKERS_TEST(who_asked_and_left_the_party_moves_alone),
+        SEEKERS_TEST(who_was_named_comes_though_he_left),
         SEEKERS_TEST(a_party_that_moves_nowhere_in_particular_goes_to_another_room),
         SEEKERS_TEST(seats_are_not_held_where_it_is_for_a_party_that_wants_to_move),
         SEEKERS_TEST(a_party_that_would_grow_too_large_is_refused),
