@@ -5,7 +5,7 @@ import json
 
 import pytest
 from fake_host import FakeHost
-from nats import REQUEST, RESULT, NatsServer
+from nats import REQUEST, RESULT, NatsServer, await_ready
 from players import fleets
 from pubsub import PubSub
 
@@ -33,6 +33,7 @@ def world(make_world, nats, google):
                        env={"PUBSUB_EMULATOR_HOST": google.host}, nats={"urls": [nats.url]},
                        pubsub={"project": "demo", "subscription": "muster", "topic": "results",
                                "dead_topic": "dead"})
+    await_ready(world)
     with FakeHost(world.muster):
         yield world
 
@@ -77,6 +78,7 @@ def full(make_world, nats, google):
                        env={"PUBSUB_EMULATOR_HOST": google.host}, nats={"urls": [nats.url]},
                        pubsub={"project": "demo", "subscription": "muster", "topic": "results",
                                "dead_topic": "dead"})
+    await_ready(world)
     with FakeHost(world.muster, slots=1):
         world.api.post("/v1/allocations", **request("first", "ann"))
         yield world

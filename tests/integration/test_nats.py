@@ -9,7 +9,7 @@ import pytest
 from fake_host import FakeHost, Server
 from gate import Gate
 from muster_proc import Muster, NotReady, run
-from nats import DEAD, REQUEST, RESULT, STREAM, NatsServer
+from nats import DEAD, REQUEST, RESULT, STREAM, NatsServer, await_ready
 from players import fleets
 from secure import Authority
 
@@ -26,17 +26,6 @@ def broker(tmp_path):
 def client(broker):
     with broker.client() as client:
         yield client
-
-
-def await_ready(muster_world, status=200):
-    """Until /readyz says so; returns what it says."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        answer = muster_world.api.ask("GET", "/readyz")
-        if answer.status == status:
-            return answer
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.01)
 
 
 @pytest.fixture

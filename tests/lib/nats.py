@@ -230,3 +230,15 @@ class NatsClient:
 
     def consumer(self, name="muster"):
         return self.api(f"CONSUMER.INFO.{STREAM}.{name}")
+
+
+def await_ready(world, status=200):
+    """Until /readyz of a world's Muster says so: it is connected with its brokers, or is not;
+    returns what it says."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        answer = world.api.ask("GET", "/readyz")
+        if answer.status == status:
+            return answer
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.01)
