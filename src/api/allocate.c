@@ -107,7 +107,7 @@ static void step_seek(struct call *c, const struct envelope_request *r)
     /* A service is no player: its address says nothing of him. */
     struct str from = is_service(c) ? STR("") : str_of(c->address);
     int err = seeking_fill(config, c->rest->geo, r, from, &e.seek, why);
-    e.seek.bus = BUS_HTTP;
+    e.seek.bus = is_service(c) ? BUS_HTTP : BUS_OWN;
     if (err != 0)
         refuse_as_result(c, r->ticket_id, err, why);
     else
@@ -165,16 +165,31 @@ void handle_list_allocations(struct call *c)
         browse_list(c, ROW_allocation, browse_order(c), allocation_item, &wanted);
 }
 
+/* A player sees the names that he gave himself, then those that services gave for him. */
+static bool find_own(struct call *c, struct str name, struct str player,
+                     struct view_allocation *ret)
+{
+    struct str himself = str_of(c->who.account);
+    int64_t id = view_allocation_named(call_core(c), himself, name);
+    if (id == 0 && player.len == 0)
+        id = view_allocation_named(call_core(c), STR(""), name);
+    bool meant = player.len == 0 || str_eq(player, himself);
+    return meant && id != 0 && view_allocation(call_core(c), id, ret) &&
+           strcmp(ret->player, c->who.account) == 0;
+}
+
 /* The one that the path names; false, and the call ended, when there is none that the asker may
  * see. */
 static bool find_named(struct call *c, struct view_allocation *ret)
 {
     char shown[ARGUMENTS_SHOWN_MAX + 16];
     struct str name = call_argument(c, "ticketId")->text;
-    int64_t id = view_allocation_named(call_core(c), name);
-    if (id != 0 && view_allocation(call_core(c), id, ret) &&
-        ((c->who.scopes & c->operation->scope) == c->operation->scope ||
-         strcmp(ret->player, c->who.account) == 0))
+    struct str player = call_argument(c, "player")->text;
+    int64_t id = view_allocation_named(call_core(c), player, name);
+    bool all = (c->who.scopes & c->operation->scope) == c->operation->scope;
+    bool found =
+        all ? id != 0 && view_allocation(call_core(c), id, ret) : find_own(c, name, player, ret);
+    if (found)
         return true;
     call_refuse(c, ERR_NOT_FOUND, "ticketId", "There is no allocation %s.",
                 arguments_show(shown, name));
@@ -250,5 +265,6 @@ void handle_cancel_allocation(struct call *c)
     if (!find_named(c, &v))
         return;
     e.unseek.name = call_argument(c, "ticketId")->text;
+    e.unseek.owner = v.own ? str_of(v.player) : STR("");
     call_step(c, &e, REST_STORE_MS, hear_unsought);
 }

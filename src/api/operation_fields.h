@@ -172,6 +172,11 @@ static const char *const bool_words[] = {"true", "false", NULL};
         .name = "ticketId", .kind = FIELD_TEXT, .required = true, .min = 1, .max = SEEK_NAME_MAX,  \
         .help = "what its sender calls it"                                                         \
     }
+#define WHOSE_NAME                                                                                 \
+    {                                                                                              \
+        .name = "player", .kind = FIELD_TEXT, .min = 1, .max = ACCESS_ACCOUNT_MAX,                 \
+        .help = "the name is one that this player gave himself; absent: a service gave it"         \
+    }
 #define ONLY_PLAYER                                                                                \
     {                                                                                              \
         .name = "player", .kind = FIELD_TEXT, .min = 1, .max = ACCESS_ACCOUNT_MAX,                 \

@@ -6,7 +6,7 @@
 
 const char *const allocation_state_words[] = {"open",   "queued",    "done",
                                               "failed", "cancelled", NULL};
-static const char *const bus_words[] = {"http", "nats", "pubsub", "nats+pubsub", NULL};
+static const char *const bus_words[] = {"http", "player", "nats", "pubsub", "nats+pubsub", NULL};
 static const char *const version_words[] = {"1.0", NULL};
 static const char *const request_words[] = {"allocation-request", NULL};
 static const char *const result_words[] = {"allocation-result", NULL};
@@ -147,7 +147,8 @@ _Static_assert(offsetof(struct allocation_why, view) == 0, "written by the same 
         ROW(TEXT, "fleet", struct_, at_ fleet, NULL),                                              \
         ROW(TEXT, "player", struct_, at_ player, NULL),                                            \
         ROW_WORD("bus", bus_words, struct_, at_ bus,                                               \
-                 "the buses that its results go to; http: to none"),                               \
+                 "the buses that its results go to; http: none; player: he asked himself, by a "   \
+                 "name of his own"),                                                               \
         ROW_WORD("state", allocation_state_words, struct_, at_ state, NULL),                       \
         ROW_WRITTEN_OR_NULL(TEXT, "error", write_error, "the code of its failure"),                \
         ROW_WRITTEN_OR_NULL(TEXT, "why", write_why, "… and its sentence"),                         \

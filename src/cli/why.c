@@ -10,6 +10,7 @@
 static struct {
     const char *ticket;
     const char *chat_server;
+    const char *player;
     int64_t lobby;
 } set;
 
@@ -27,6 +28,11 @@ const struct arg why_options[] = {
      .into = &set.chat_server,
      .value = "NAME",
      .help = "with --lobby: of this chat server only"},
+    {.name = "--player",
+     .kind = ARG_TEXT,
+     .into = &set.player,
+     .value = "NAME",
+     .help = "TICKET is a name that this player gave himself"},
     {0},
 };
 
@@ -154,6 +160,7 @@ static int show_allocation(struct remote *r)
     struct ask ask;
     ask_init(&ask, "why_allocation", "TICKET");
     ask_set(&ask, "ticketId", set.ticket);
+    ask_set(&ask, "player", set.player);
     return remote_show(r, draw, &ask);
 }
 
@@ -170,7 +177,7 @@ int why_run(int argc, char **argv)
         remote_close(&r);
         return EXIT_USAGE;
     }
-    if (set.ticket && !is_number(set.ticket)) {
+    if (set.ticket && (set.player || !is_number(set.ticket))) {
         code = show_allocation(&r);
         remote_close(&r);
         return code;

@@ -26,12 +26,27 @@ static uint64_t text_key(struct str text)
     return str_hash(0, text);
 }
 
-struct allocation *allocation_named(const struct core *core, struct str name)
+struct str allocation_owner(const struct row_allocation *row)
 {
-    struct chain_link *n = chain_first(&core->allocations_by_name, text_key(name));
+    return row->bus & BUS_OWN ? str_of(row->player) : STR("");
+}
+
+static uint64_t name_key(struct str owner, struct str name)
+{
+    return str_hash(owner.len > 0 ? text_key(owner) : 0, name);
+}
+
+static uint64_t key_of_row(const struct row_allocation *row)
+{
+    return name_key(allocation_owner(row), str_of(row->name));
+}
+
+struct allocation *allocation_named(const struct core *core, struct str owner, struct str name)
+{
+    struct chain_link *n = chain_first(&core->allocations_by_name, name_key(owner, name));
     for (; n; n = n->next) {
         struct allocation *a = container_of(n, struct allocation, by_name);
-        if (str_eq(str_of(a->row.name), name))
+        if (str_eq(str_of(a->row.name), name) && str_eq(allocation_owner(&a->row), owner))
             return a;
     }
     return NULL;
@@ -442,10 +457,11 @@ static void answer_askers(struct core *core, struct allocation *a)
 static void answer_all(struct core *core, struct allocation *a)
 {
     answer_askers(core, a);
-    if (a->row.bus == BUS_HTTP)
+    int8_t buses = (int8_t)(a->row.bus & BUSES_ALL);
+    if (buses == 0)
         return;
-    set_owed(core, a, a->row.bus);
-    allocation_tell(core, a, a->row.bus, false);
+    set_owed(core, a, buses);
+    allocation_tell(core, a, buses, false);
 }
 
 void allocation_done(struct core *core, struct allocation *a, const struct room *room)
@@ -664,7 +680,7 @@ static struct allocation *enter(struct core *core, const struct row_allocation *
     row_own(ROW_allocation, &a->row);
     a->fleet = fleet;
     a->deadline.kind = DEADLINE_ALLOCATION;
-    chain_add(&core->allocations_by_name, text_key(str_of(row->name)), &a->by_name);
+    chain_add(&core->allocations_by_name, key_of_row(row), &a->by_name);
     object_enter(core, &a->object);
     return a;
 }
@@ -689,7 +705,7 @@ static void forget(struct core *core, struct allocation *a)
     list_remove(&a->in_finished);
     core->n_allocations_finished--;
     core->allocations_in[a->row.state]--;
-    chain_remove(&core->allocations_by_name, text_key(str_of(a->row.name)), &a->by_name);
+    chain_remove(&core->allocations_by_name, key_of_row(&a->row), &a->by_name);
     allocation_detail_forget(core, a);
     object_delete(core, &a->object);
 }
@@ -729,8 +745,9 @@ int allocation_load_row(struct core *core, const struct row_allocation *row)
 {
     struct fleet *fleet = fleet_find(core, row->fleet);
     if (!fleet || row->state <= 0 || row->state >= ALLOCATION_STATES ||
-        (row->bus & ~BUSES_ALL) != 0 || row->seats.len % 8 != 0 || names_count(row->party) < 1 ||
-        names_count(row->friends) < 0 || allocation_named(core, str_of(row->name)))
+        (row->bus & ~BUSES_ALL && row->bus != BUS_OWN) || row->seats.len % 8 != 0 ||
+        names_count(row->party) < 1 || names_count(row->friends) < 0 ||
+        allocation_named(core, allocation_owner(row), str_of(row->name)))
         return ERR_FORMAT;
     struct allocation *a = enter(core, row, fleet);
     a->object.stored = true;

@@ -72,7 +72,10 @@ void allocation_published(struct core *core, const struct published *p);
 void allocation_routed(struct core *core, const struct routed *r);
 
 struct allocation *allocation_find(const struct core *core, int64_t id);
-struct allocation *allocation_named(const struct core *core, struct str name);
+
+/* By its name, and whose own that is: empty = of services, who share theirs. */
+struct allocation *allocation_named(const struct core *core, struct str owner, struct str name);
+struct str allocation_owner(const struct row_allocation *row);
 
 /* The one that the player waits with in that fleet, be it somebody else's who takes him along, or
  * NULL. There is never a second one. */

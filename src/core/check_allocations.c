@@ -18,7 +18,7 @@ static const char *check_allocation(struct core *core, struct allocation *a)
         return broken(core, "allocation %" PRId64 " is in the wrong line", a->row.id);
     if (!open && a->n_askers > 0)
         return broken(core, "allocation %" PRId64 " has its answer and somebody waits", a->row.id);
-    if (allocation_named(core, str_of(a->row.name)) != a)
+    if (allocation_named(core, allocation_owner(&a->row), str_of(a->row.name)) != a)
         return broken(core, "allocation %" PRId64 " is not found by its name", a->row.id);
     struct str party = a->row.party;
     struct str rest = open || queued ? a->row.party : (struct str){0};

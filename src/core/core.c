@@ -403,7 +403,7 @@ static void room_event(struct core *core, const struct event *event)
         seek(core, event->conn, &event->seek);
         break;
     case EVENT_UNSEEK:
-        unseek(core, event->conn, event->unseek.name);
+        unseek(core, event->conn, event->unseek.owner, event->unseek.name);
         break;
     case EVENT_PUBLISHED:
         allocation_published(core, &event->published);

@@ -160,14 +160,22 @@ struct place {
 
 /* Where an allocation came from, and so where its results go. Each bus is a bit, for a request may
  * be repeated through another; whoever asks over HTTP waits for his answer there. Stored: a new one
- * is the next bit. */
-enum seek_bus { BUS_HTTP = 0, BUS_NATS = 1, BUS_PUBSUB = 2, BUSES_ALL = BUS_NATS | BUS_PUBSUB };
+ * is the next bit. BUS_OWN is none: the player asked himself, over HTTP, and the name is his own.
+ */
+enum seek_bus {
+    BUS_HTTP = 0,
+    BUS_NATS = 1,
+    BUS_PUBSUB = 2,
+    BUSES_ALL = BUS_NATS | BUS_PUBSUB,
+    BUS_OWN = 64
+};
 
 enum { SEEK_NAME_MAX = 128, SEEK_FRIENDS_MAX = 64, SEEK_PRIORITY_MAX = 100 };
 
-/* EVENT_SEEK. With BUS_HTTP the answer is EFFECT_SOUGHT on conn; otherwise conn is 0 and every
- * result is an EFFECT_RESULT. The name is the key: a repeat gets the same result and takes nothing
- * twice; the same name with other arguments is refused. */
+/* EVENT_SEEK. With BUS_HTTP and BUS_OWN the answer is EFFECT_SOUGHT on conn; otherwise conn is 0
+ * and every result is an EFFECT_RESULT. The name is the key: a repeat gets the same result and
+ * takes nothing twice; the same name with other arguments is refused. Names of BUS_OWN are those of
+ * its player, and never the same as anybody else's. */
 struct seek {
     struct str name;
     enum seek_bus bus;
@@ -312,7 +320,8 @@ struct event {
         struct host_heard host_heard;
         struct seek seek;
         struct {
-            struct str name; /* of the allocation */
+            struct str owner; /* whose own name it is; empty = nobody's */
+            struct str name;  /* of the allocation */
         } unseek;
         struct published published;
         struct routed routed;

@@ -455,7 +455,7 @@ static void tell_positions(struct core *core, struct queue *q)
         }
         a->told_position = (int32_t)i + 1;
         a->told_core_ms = core->now.core_ms;
-        if (a->row.bus != BUS_HTTP)
+        if (a->row.bus & BUSES_ALL)
             allocation_tell(core, a, a->row.bus, true);
     }
 }

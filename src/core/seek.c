@@ -684,6 +684,17 @@ void seek_place(struct core *core, struct allocation *a)
 
 /* ── requests ──────────────────────────────────────────────────────────────────────────────── */
 
+static bool by_bus(const struct seek *s)
+{
+    return s->bus == BUS_NATS || s->bus == BUS_PUBSUB;
+}
+
+/* A name that a player gives is his own: else he could take one that a service will use. */
+static struct allocation *asked_before(const struct core *core, const struct seek *s)
+{
+    return allocation_named(core, s->bus == BUS_OWN ? s->player : STR(""), s->name);
+}
+
 static void refuse(struct core *core, conn_id conn, const struct seek *s, int err,
                    const char *sentence)
 {
@@ -692,7 +703,7 @@ static void refuse(struct core *core, conn_id conn, const struct seek *s, int er
     *result = (struct envelope_result){
         .ticket_id = text_keep(core, s->name), .status = ENVELOPE_FAILURE, .error = text};
     note_refused(core, conn, err)->text = text;
-    struct effect *e = effect_add(core, s->bus == BUS_HTTP ? EFFECT_SOUGHT : EFFECT_RESULT, conn);
+    struct effect *e = effect_add(core, by_bus(s) ? EFFECT_RESULT : EFFECT_SOUGHT, conn);
     e->err = err;
     e->verb = (int8_t)s->bus;
     e->text = text;
@@ -867,14 +878,14 @@ static void take_again(struct core *core, const struct allocation *a)
 /* True when the request was asked before: it has its answer, or will have it. */
 static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
 {
-    struct allocation *a = allocation_named(core, s->name);
+    struct allocation *a = asked_before(core, s);
     if (!a)
         return false;
     if (PLANTED(redelivery_takes_twice))
         take_again(core, a);
     if (memcmp(a->row.arguments, s->arguments, OPERATE_DIGEST) != 0)
         refuse(core, conn, s, ERR_NAME_CONFLICT, NULL);
-    else if (s->bus != BUS_HTTP)
+    else if (by_bus(s))
         allocation_ask_by(core, a, (int8_t)s->bus); /* who asked first may have come otherwise */
     else if (a->row.state != ALLOCATION_OPEN)
         allocation_answer(core, a, conn);
@@ -885,9 +896,8 @@ static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
 
 bool seek_is_settled(const struct core *core, const struct seek *s)
 {
-    const struct allocation *a = allocation_named(core, s->name);
-    bool known =
-        s->bus == BUS_HTTP || (a && (a->row.bus & (int8_t)s->bus)); /* where it is told, too */
+    const struct allocation *a = asked_before(core, s);
+    bool known = !by_bus(s) || (a && (a->row.bus & (int8_t)s->bus)); /* where it is told, too */
     return a && a->row.state != ALLOCATION_OPEN && known;
 }
 
@@ -915,9 +925,9 @@ void seek(struct core *core, conn_id conn, const struct seek *s)
     buf_done(&names);
 }
 
-void unseek(struct core *core, conn_id conn, struct str name)
+void unseek(struct core *core, conn_id conn, struct str owner, struct str name)
 {
-    struct allocation *a = allocation_named(core, name);
+    struct allocation *a = allocation_named(core, owner, name);
     if (a && allocation_is_open(a)) {
         allocation_cancel(core, a, ERR_TICKET_CANCELLED, STR("the request was cancelled"));
         allocation_answer(core, a, conn);

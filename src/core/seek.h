@@ -10,7 +10,7 @@ struct room_ticket;
 
 /* EVENT_SEEK and EVENT_UNSEEK. */
 void seek(struct core *core, conn_id conn, const struct seek *s);
-void unseek(struct core *core, conn_id conn, struct str name);
+void unseek(struct core *core, conn_id conn, struct str owner, struct str name);
 
 /* True when it only asks again for what is settled, so that nothing has to be stored. */
 bool seek_is_settled(const struct core *core, const struct seek *s);

@@ -329,7 +329,8 @@ struct view_allocation {
     int64_t fleet_id;
     const char *fleet;
     const char *player;
-    const char *bus;   /* "http" "nats" "pubsub" "nats+pubsub" */
+    const char *bus;   /* "http" "player" "nats" "pubsub" "nats+pubsub" */
+    bool own;          /* its name is the player's own */
     const char *state; /* "open" "queued" "done" "failed" "cancelled" */
     bool open;         /* open or queued: its last result is still to come */
     bool owed;         /* its result has not left yet */
@@ -412,7 +413,7 @@ bool view_room_ticket(const struct core *core, int64_t id, struct view_room_tick
 bool view_allocation(const struct core *core, int64_t id, struct view_allocation *ret);
 
 /* An allocation by its name, or the one that a player stands in line with; 0 = none. */
-int64_t view_allocation_named(const struct core *core, struct str name);
+int64_t view_allocation_named(const struct core *core, struct str owner, struct str name);
 int64_t view_queued_player(const struct core *core, int64_t fleet_id, struct str account);
 
 /* The result that an allocation has now: 0, or ERR_NO_SUCH when there is no such allocation. Its

@@ -13,6 +13,13 @@ static const char *const bus_names[BUSES_ALL + 1] = {[BUS_HTTP] = "http",
                                                      [BUS_PUBSUB] = "pubsub",
                                                      [BUS_NATS | BUS_PUBSUB] = "nats+pubsub"};
 
+static const char *bus_name(int8_t buses)
+{
+    if (buses == BUS_OWN)
+        return "player";
+    return buses >= 0 && buses <= BUSES_ALL ? bus_names[buses] : "?";
+}
+
 void view_row_allocation(const struct core *core, const struct row_allocation *row,
                          struct instant then, struct view_allocation *ret)
 {
@@ -23,7 +30,8 @@ void view_row_allocation(const struct core *core, const struct row_allocation *r
         .fleet_id = row->fleet,
         .fleet = view_fleet_name(core, row->fleet),
         .player = row->player,
-        .bus = row->bus >= 0 && row->bus <= BUSES_ALL ? bus_names[row->bus] : "?",
+        .bus = bus_name(row->bus),
+        .own = row->bus == BUS_OWN,
         .state = known ? state_names[row->state] : "?",
         .open = row->state == ALLOCATION_OPEN || row->state == ALLOCATION_QUEUED,
         .owed = row->owed,
@@ -62,9 +70,9 @@ bool view_allocation(const struct core *core, int64_t id, struct view_allocation
     return true;
 }
 
-int64_t view_allocation_named(const struct core *core, struct str name)
+int64_t view_allocation_named(const struct core *core, struct str owner, struct str name)
 {
-    const struct allocation *a = allocation_named(core, name);
+    const struct allocation *a = allocation_named(core, owner, name);
     return a ? a->row.id : 0;
 }
 

@@ -197,7 +197,43 @@ def test_a_player_may_ask_for_himself_only(world, agent):
     bob.refused("DELETE", "/v1/allocations/t", 404, "not_found")
     reader = ann.with_token(token_of(world, "eve", "muster_read"))
     reader.refused("GET", "/v1/allocations/t", 403, "forbidden")
-    assert reader.get("/v1/allocations/t/why")["sentence"].startswith("1 seat was given in room")
+    reader.refused("GET", "/v1/allocations/t/why", 404, "not_found")
+    why = reader.get("/v1/allocations/t/why", player="ann")
+    assert why["sentence"].startswith("1 seat was given in room")
+
+
+def test_a_player_cannot_take_the_name_that_a_service_will_use(world, seeker):
+    ann = Allocator(world)
+    ann.token = token_of(world, "ann", "game")
+    own = ann.placed("ann", ticket="match-7")
+    bob = seeker.placed("bob", ticket="match-7")
+    assert seeker.look("match-7")["player"] == "bob"
+    assert (seeker.look("match-7")["result"], ann.look("match-7")["result"]) == (bob, own)
+    assert seeker.get("/v1/allocations/match-7", player="ann")["result"] == own
+    assert ann.get("/v1/allocations/match-7", player="ann")["result"] == own
+    ann.refused("GET", "/v1/allocations/match-7?player=bob", 404, "not_found")
+    doors = {a["player"]: a["bus"] for a in world.api.get("/v1/allocations")["items"]
+             if a["ticket_id"] == "match-7"}
+    assert doors == {"ann": "player", "bob": "http"}
+
+
+def test_each_gives_up_what_is_his_by_a_name_that_two_have(make_world):
+    world = make_world(default_region="EU", fleets=fleets(max_players=1, when_full="queue"))
+    seeker, ann = Allocator(world), Allocator(world)
+    ann.token = token_of(world, "ann", "game")
+    with FakeHost(world.muster, slots=1):
+        seeker.placed("zoe")
+        seeker.queued("bob", ticket="t")
+        seeker.queued("ann", ticket="for-ann")
+        assert ann.look("for-ann")["state"] == "queued"  # a service asked for her
+        ann.queued("ann", ticket="t")
+        assert seeker.look("for-ann")["error"] == "superseded"
+        assert ann.cancel("t").json["errorMessage"] == "the request was cancelled"
+        assert seeker.look("t")["state"] == "queued"
+        ann.queued("ann", ticket="u")
+        seeker.refused("DELETE", "/v1/allocations/u", 404, "not_found")
+        assert seeker.ask("DELETE", "/v1/allocations/u", {"player": "ann"}).status == 200
+        assert ann.look("u")["state"] == "cancelled"
 
 
 # --- friends

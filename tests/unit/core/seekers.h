@@ -101,7 +101,7 @@ static inline struct event wants_by_bus(struct fixture *f, const char *name, con
 
 static inline void unseeks(struct fixture *f, conn_id conn, const char *name)
 {
-    struct event e = {.kind = EVENT_UNSEEK, .conn = conn, .unseek = {str_of(name)}};
+    struct event e = {.kind = EVENT_UNSEEK, .conn = conn, .unseek = {.name = str_of(name)}};
     step(f, &e);
 }
 
@@ -139,7 +139,7 @@ static inline void found_in(struct fixture *f, conn_id conn, const struct room *
 
 static inline struct allocation *allocation_of(struct fixture *f, const char *name)
 {
-    struct allocation *a = allocation_named(f->core, str_of(name));
+    struct allocation *a = allocation_named(f->core, STR(""), str_of(name));
     assert_non_null(a);
     return a;
 }

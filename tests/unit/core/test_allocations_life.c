@@ -296,7 +296,7 @@ static void a_request_whose_commit_fails_is_refused_and_takes_nothing(void **sta
     lose_batch(f);
     answered(f, EFFECT_SOUGHT, conn, ERR_INTERNAL);
     assert_null(seat_of(f, "ann"));
-    assert_null(allocation_named(f->core, STR("ann")));
+    assert_null(allocation_named(f->core, STR(""), STR("ann")));
     assert_int_equal(room_find(f->core, room)->taken, 1);
 }
 
@@ -390,12 +390,12 @@ static void what_is_over_is_kept_for_a_while_and_longer_when_it_is_owed(void **s
     e.seek.friends = names_of("nobody", &e.seek.n_friends);
     step(f, &e);
     rooms_pass(f, 29 * 60 * 1000);
-    assert_non_null(allocation_named(f->core, STR("t1")));
+    assert_non_null(allocation_named(f->core, STR(""), STR("t1")));
     rooms_pass(f, 2 * 60 * 1000);
-    assert_null(allocation_named(f->core, STR("t1")));
+    assert_null(allocation_named(f->core, STR(""), STR("t1")));
     published(f, allocation_of(f, "t2")->row.id, ALLOCATION_FAILED);
     rooms_pass(f, 31 * 60 * 1000);
-    assert_null(allocation_named(f->core, STR("t2")));
+    assert_null(allocation_named(f->core, STR(""), STR("t2")));
     assert_int_equal(f->core->rolls[ROW_allocation].n, 0);
 }
 
@@ -409,10 +409,10 @@ static void the_oldest_are_forgotten_when_there_are_too_many(void **state)
     struct event e = wants_by_bus(f, "t3", "ben");
     e.seek.friends = names_of("nobody", &e.seek.n_friends);
     step(f, &e);
-    assert_null(allocation_named(f->core, STR("t1")));
+    assert_null(allocation_named(f->core, STR(""), STR("t1")));
     asks_for(f, "t4", "ann", "nobody", "");
     asks_for(f, "t5", "ann", "nobody", "");
-    assert_null(allocation_named(f->core, STR("t3")));
+    assert_null(allocation_named(f->core, STR(""), STR("t3")));
     assert_int_equal(f->core->n_allocations_owed, 0);
 }
 

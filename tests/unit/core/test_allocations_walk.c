@@ -50,6 +50,8 @@ static void some_seek(struct walk *w)
     if (draw(w, 3) == 0) {
         e.conn = 0;
         e.seek.bus = draw(w, 3) ? BUS_NATS : BUS_PUBSUB;
+    } else if (draw(w, 4) == 0) {
+        e.seek.bus = BUS_OWN;
     }
     step(w->f, &e);
 }
@@ -202,7 +204,7 @@ static void remember(struct walk *w)
         char text[1024];
         struct envelope_result r;
         snprintf(name, sizeof(name), "t%u", n);
-        const struct allocation *a = allocation_named(w->f->core, str_of(name));
+        const struct allocation *a = allocation_named(w->f->core, STR(""), str_of(name));
         if (!a || allocation_is_open(a))
             continue;
         assert_int_equal(view_result(w->f->core, a->row.id, &r), 0);

@@ -685,7 +685,7 @@ static void a_party_that_would_grow_too_large_is_refused(void **state)
     e.seek.move_party = true;
     step(f, &e);
     sought_not(f, e.conn, ERR_BAD_ARGUMENT, err_sentence(ERR_BAD_ARGUMENT));
-    assert_null(allocation_named(f->core, STR("t2")));
+    assert_null(allocation_named(f->core, STR(""), STR("t2")));
 }
 
 int main(void)

@@ -484,6 +484,57 @@ static void who_is_banned_is_told_until_when(void **state)
     assert_null(seat_of(f, "ann"));
 }
 
+static void a_name_that_a_player_gives_is_his_own(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "ben");
+    struct event e = wants(f, "t1", "ann");
+    e.seek.bus = BUS_OWN;
+    step(f, &e);
+    found_in(f, e.conn, room);
+    assert_null(allocation_named(f->core, STR(""), STR("t1")));
+    int64_t own = allocation_named(f->core, STR("ann"), STR("t1"))->row.id;
+    e = wants(f, "t1", "cid"); /* a service, for somebody else */
+    step(f, &e);
+    found_in(f, e.conn, room);
+    e = wants(f, "t1", "dan");
+    e.seek.bus = BUS_OWN;
+    step(f, &e);
+    found_in(f, e.conn, room);
+    e = wants(f, "t1", "ann");
+    e.seek.bus = BUS_OWN;
+    step(f, &e); /* a repeat */
+    assert_true(nth_effect(f, EFFECT_SOUGHT, e.conn, 0)->object == own);
+    assert_int_equal(f->core->rolls[ROW_allocation].n, 3);
+    assert_int_equal(room->taken, 4);
+    seal(f);
+    crash(f, 1000);
+    assert_true(allocation_named(f->core, STR("ann"), STR("t1"))->row.id == own);
+    assert_non_null(allocation_named(f->core, STR("dan"), STR("t1")));
+    assert_non_null(allocation_named(f->core, STR(""), STR("t1")));
+}
+
+static void who_cancels_a_name_of_his_own_cancels_nobody_elses(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    queued_at(f, asks_for(f, "t1", "ann", "p1", ""), 1);
+    struct event e = wants(f, "t1", "ben");
+    e.seek.bus = BUS_OWN;
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    step(f, &e);
+    queued_at(f, e.conn, 2);
+    struct event no = {.kind = EVENT_UNSEEK, .conn = new_conn(f)};
+    no.unseek.name = STR("t1");
+    no.unseek.owner = STR("ben");
+    step(f, &no);
+    sought_not(f, no.conn, ERR_TICKET_CANCELLED, "the request was cancelled");
+    is_in_state(f, "t1", ALLOCATION_QUEUED);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 0); /* there is no bus to tell */
+}
+
 static void a_request_from_a_bus_is_answered_there_until_it_is_published(void **state)
 {
     struct fixture *f = *state;
@@ -562,6 +613,8 @@ int main(void)
         SEEKERS_TEST(a_seat_in_a_starting_room_gives_way_to_a_later_one),
         SEEKERS_TEST(what_cannot_be_is_refused_in_words),
         SEEKERS_TEST(who_is_banned_is_told_until_when),
+        SEEKERS_TEST(a_name_that_a_player_gives_is_his_own),
+        SEEKERS_TEST(who_cancels_a_name_of_his_own_cancels_nobody_elses),
         SEEKERS_TEST(a_request_from_a_bus_is_answered_there_until_it_is_published),
         SEEKERS_TEST(a_request_that_is_cancelled_gives_its_seats_back),
     };
