@@ -19,6 +19,7 @@ static enum log_level level_of(enum note note)
     case NOTE_HOST_BACKOFF:
     case NOTE_HOST_STRANGER:
     case NOTE_VERSION_QUARANTINED:
+    case NOTE_ALLOCATION_UNSAID:
     case NOTE_TOKEN_COLLISION:
     case NOTE_STOPPED:
         return LOG_WARN;
@@ -66,6 +67,7 @@ const char *note_object_key(enum note note)
     case NOTE_ALLOCATION_QUEUED:
     case NOTE_ALLOCATION_DONE:
     case NOTE_ALLOCATION_FAILED:
+    case NOTE_ALLOCATION_UNSAID:
     case NOTE_ALLOCATION_UNKNOWN_FRIENDS:
     case NOTE_TOKEN_COLLISION:
         return "allocation";

@@ -35,6 +35,7 @@ void config_default(struct config *ret)
         .pubsub = {.pull_messages = 100, .pulls = 2},
     };
     core_config_default(&ret->core);
+    ret->core.buses = 0; /* until some are configured */
 }
 
 static void launch_done(struct launch *l)

@@ -292,6 +292,14 @@ static void take_brokers(struct reading *r, const struct doc_nats *d)
 }
 
 /* Results that go nowhere would be waited for. */
+/* What is owed to others is dropped in time. */
+static void take_buses(struct config *config)
+{
+    int nats = config->nats.n_urls > 0 ? BUS_NATS : 0;
+    int pubsub = config->pubsub.project[0] != '\0' ? BUS_PUBSUB : 0;
+    config->core.buses = (int8_t)(nats | pubsub);
+}
+
 static void check_pubsub(struct reading *r)
 {
     const struct config_pubsub *p = &r->config->pubsub;
@@ -461,6 +469,7 @@ void config_take(struct reading *r, const struct doc *doc)
         config->geo_line = yaml_line(r->text, r->len, "geo, file");
     check_ports(r, doc);
     check_pubsub(r);
+    take_buses(config);
     take_tls(r, "http", &config->tls_http);
     take_tls(r, "server", &config->tls_server);
     take_tls(r, "manager", &config->tls_manager);

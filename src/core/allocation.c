@@ -727,10 +727,13 @@ void allocation_deadline(struct core *core, struct allocation *a)
         allocation_fail(core, a, ERR_ALLOCATION_TIMEOUT, STR("no server came to be in time"));
     } else if (a->row.state == ALLOCATION_QUEUED) {
         waited_too_long(core, a, a->row.deadline_core_ms - a->row.opened_core_ms);
-    } else if (a->row.owed) {
+    } else if (a->row.owed & core->config.buses) {
         set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
         object_touch(core, &a->object);
     } else {
+        if (a->row.owed)
+            (void)allocation_note(core, a, NOTE_ALLOCATION_UNSAID);
+        set_owed(core, a, 0); /* no bus that is owed it is there any more */
         forget(core, a);
     }
 }

@@ -144,6 +144,7 @@ struct core_config {
     struct enrolment enrolments[CORE_MAX_ENROLMENTS];
     size_t n_enrolments;
     bool any_token; /* --dev: any token, any configured region, fleet "default" */
+    int8_t buses;   /* a set of enum seek_bus: those there are */
     struct core_timeouts timeouts;
     struct core_limits limits;
     int8_t default_region; /* for players of whom nothing is known; -1 = the first configured */

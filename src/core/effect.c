@@ -128,6 +128,7 @@ const char *note_text(enum note note)
         [NOTE_ALLOCATION_QUEUED] = "allocation queued",
         [NOTE_ALLOCATION_DONE] = "allocation done",
         [NOTE_ALLOCATION_FAILED] = "allocation failed",
+        [NOTE_ALLOCATION_UNSAID] = "result dropped: no such bus is configured",
         [NOTE_ALLOCATION_UNKNOWN_FRIENDS] = "friends are nowhere",
         [NOTE_TOKEN_COLLISION] = "routing token belongs to another player",
         [NOTE_STOPPED] = "this process was stopped; deadlines moved",

@@ -125,6 +125,7 @@ enum note {
     NOTE_ALLOCATION_QUEUED,          /* … load: the position */
     NOTE_ALLOCATION_DONE,            /* … region: how: "rejoin" "friend" "room" "spawn" "queue" */
     NOTE_ALLOCATION_FAILED,          /* … err, text: the sentence */
+    NOTE_ALLOCATION_UNSAID,          /* its bus is configured no more: its result is dropped */
     NOTE_ALLOCATION_UNKNOWN_FRIENDS, /* nobody of them has a seat in the fleet */
     NOTE_TOKEN_COLLISION,            /* another player who is there has the same routing token */
     NOTE_STOPPED,                    /* we did not run for a while; liveness deadlines moved */

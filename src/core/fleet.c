@@ -31,6 +31,7 @@ void core_config_default(struct core_config *ret)
     memcpy(ret->regions, default_regions, sizeof(default_regions));
     (void)str_copy(ret->fleets[0].name, sizeof(ret->fleets[0].name), STR("default"));
     ret->n_fleets = 1;
+    ret->buses = BUSES_ALL;
     ret->timeouts = (struct core_timeouts){
         .ack_ms = 5 * 1000,
         .ready_ms = 10 * 1000,

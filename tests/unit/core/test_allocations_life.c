@@ -399,6 +399,26 @@ static void what_is_over_is_kept_for_a_while_and_longer_when_it_is_owed(void **s
     assert_int_equal(f->core->rolls[ROW_allocation].n, 0);
 }
 
+static void what_is_owed_to_a_bus_that_is_there_no_more_is_dropped_in_time(void **state)
+{
+    struct fixture *f = *state;
+    struct event e = wants_by_bus(f, "t1", "ann");
+    e.seek.friends = names_of("nobody", &e.seek.n_friends);
+    step(f, &e);
+    e.seek.bus = BUS_PUBSUB;
+    step(f, &e);
+    f->config.buses = BUS_PUBSUB;
+    rooms_reconfigure(f);
+    rooms_pass(f, 31 * 60 * 1000);
+    assert_non_null(allocation_named(f->core, STR(""), STR("t1"))); /* one is there */
+    published_by(f, allocation_of(f, "t1")->row.id, ALLOCATION_FAILED, BUS_PUBSUB);
+    assert_int_equal(f->core->n_allocations_owed, 1);
+    rooms_pass(f, 31 * 60 * 1000);
+    assert_null(allocation_named(f->core, STR(""), STR("t1")));
+    assert_int_equal(f->core->n_allocations_owed, 0);
+    assert_int_equal(f->core->rolls[ROW_allocation].n, 0);
+}
+
 static void the_oldest_are_forgotten_when_there_are_too_many(void **state)
 {
     struct fixture *f = *state;
@@ -463,6 +483,7 @@ int main(void)
         SEEKERS_TEST(while_nothing_can_be_stored_only_what_is_settled_is_answered),
         SEEKERS_TEST(those_in_line_are_served_when_commits_work_again),
         SEEKERS_TEST(what_is_over_is_kept_for_a_while_and_longer_when_it_is_owed),
+        SEEKERS_TEST(what_is_owed_to_a_bus_that_is_there_no_more_is_dropped_in_time),
         SEEKERS_TEST(the_oldest_are_forgotten_when_there_are_too_many),
         SEEKERS_TEST(a_request_that_nothing_comes_of_fails_in_time),
         SEEKERS_TEST(the_fleet_gone_from_the_configuration_nobody_waits_for_ever),
