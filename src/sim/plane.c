@@ -152,6 +152,7 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         if (e->kind == EFFECT_CLOSE || refused_hello)
             wire_closed_by_plane(w, e->conn);
     }
+    shadow_rooms_released(w);
 }
 
 static void look(struct world *w)

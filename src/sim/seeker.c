@@ -38,6 +38,17 @@ static void configure_arena(struct world *w)
     arena->token = random_chance(r, 20) ? TOKEN_PLAYER_ID : TOKEN_OPAQUE;
 }
 
+/* Many do not fit, and wait until seats are held for them. */
+static void come_in_parties(struct world *w)
+{
+    struct random *r = &w->random;
+    struct fleet_config *arena = &w->config.fleets[1];
+    w->in_parties = true;
+    arena->queue_when_full = true;
+    arena->queue_ms = random_between(r, 60, 180) * 1000;
+    arena->max_players = (int32_t)random_between(r, 3, 5);
+}
+
 void seekers_init(struct world *w)
 {
     configure_arena(w);
@@ -51,6 +62,8 @@ void seekers_init(struct world *w)
         wake_after(w, s, random_between(&w->random, 5 * 1000, 30 * 1000), false);
     }
     world_after(w, 1000, HAPPENS_BROKER);
+    if (random_chance(&w->random, 30))
+        come_in_parties(w);
 }
 
 void seeker_name(int player, char dst[NAME_SIZE])
@@ -84,12 +97,12 @@ struct ask *ask_named(struct world *w, struct str name)
 static void choose_others(struct world *w, struct ask *ask)
 {
     struct random *r = &w->random;
-    if (random_chance(r, 45)) {
+    if (random_chance(r, w->in_parties ? 20 : 45)) {
         ask->n_friends = (int)random_between(r, 1, ASK_OTHERS);
         for (int i = 0; i < ask->n_friends; i++)
             ask->friends[i] = some_player(w, ask->pods);
     }
-    if (random_chance(r, 20)) {
+    if (random_chance(r, w->in_parties ? 50 : 20)) {
         ask->n_party = (int)random_between(r, 1, ASK_OTHERS);
         for (int i = 0; i < ask->n_party; i++)
             ask->party[i] = some_player(w, ask->pods);

@@ -321,17 +321,26 @@ static void judge_passed(struct world *w, const struct shadow_seat *s, int64_t k
     }
 }
 
-/* When he came for that seat. Whoever asks again while it is reserved makes it his newer request's;
- * within one batch nobody sees that an older one got it. */
-static const struct shadow_allocation *
-first_request(struct world *w, const struct shadow_allocation *a, int64_t room)
+static bool is_for(const struct shadow_allocation *a, const char *account)
+{
+    for (int i = 0; i < a->n_party; i++) {
+        if (strcmp(a->party[i], account) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* With which request he came for that seat; NULL = with none. Whoever asks again while it is
+ * reserved, here or by the players' door, makes it his newer request's; within one batch nobody
+ * sees that an older one got it. */
+static const struct shadow_allocation *first_request(struct world *w, const struct shadow_seat *s)
 {
     size_t at = 0;
-    const struct shadow_allocation *first = a;
+    const struct shadow_allocation *first = line_of(w, s->row.ticket);
     for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
-        bool his = b->row.state == ALLOCATION_DONE && b->row.room == room &&
-                   strcmp(b->row.player, a->row.player) == 0;
-        if (his && key_of(b) < key_of(first))
+        bool his = b->row.state == ALLOCATION_DONE && b->row.room == s->row.room &&
+                   is_for(b, s->row.account);
+        if (his && (!first || key_of(b) < key_of(first)))
             first = b;
     }
     return first;
@@ -341,8 +350,7 @@ first_request(struct world *w, const struct shadow_allocation *a, int64_t room)
 static void judge_seat(struct world *w, const struct shadow_seat *s)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)s->row.room);
-    const struct shadow_allocation *a = line_of(w, s->row.ticket);
-    a = a ? first_request(w, a, s->row.room) : NULL;
+    const struct shadow_allocation *a = first_request(w, s);
     if (!room || room->opened_core_ms == 0 || room->opened_core_ms >= w->stored_core_ms ||
         s->row.reserved_core_ms <= room->opened_core_ms || sat_there(w, s->row.account, room->id))
         return;
@@ -414,7 +422,8 @@ static bool is_newly_done(const struct shadow_allocation *a)
     return a->row.state == ALLOCATION_DONE && a->state_before != ALLOCATION_DONE;
 }
 
-/* Who asks again and gets the seat he has may show its key again; nobody else may. */
+/* Who asks again and gets the seat he has may show its key again; nobody else may. He may have
+ * shown it and left within one batch. */
 static void judge_again(struct world *w, struct shadow_seat *s)
 {
     size_t at = 0;
@@ -425,7 +434,7 @@ static void judge_again(struct world *w, struct shadow_seat *s)
             again += strcmp(a->party[i], s->row.account) == 0;
     }
     s->asked_again += again;
-    if (s->reopened && again == 0)
+    if (s->reopened && !s->gone && again == 0)
         world_broken(w, "the key of seat %" PRId64 " opens it again, and %s has not asked",
                      s->row.id, s->row.account);
 }
@@ -451,7 +460,7 @@ void shadow_lines_stored(struct world *w, const struct store_batch *batch)
     for (struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));) {
         if (s->fresh && !s->gone)
             judge_seat(w, s);
-        if (!s->gone && (done || s->reopened))
+        if (done || s->reopened)
             judge_again(w, s);
     }
     w->before_core_ms = w->stored_core_ms;

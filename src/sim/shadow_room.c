@@ -1,7 +1,8 @@
 /* What the disk holds of rooms, seats and bans, decoded from the bytes that were committed. Held
  * against it: no room has more seats than places (I1), no player two seats in the fleet (I3), no
  * banned account a seat (I10), no seat is promised before it is stored (I7), none is gone after a
- * restart (I5), and no reservation is given back before its time. */
+ * restart (I5), no reservation is given back before its time, and nobody gives up a seat to move
+ * unless he gets another. */
 #include "sim/world.h"
 
 #include "base/buf.h"
@@ -194,6 +195,32 @@ static void judge_left(struct world *w, const struct effect *e)
         s->early = false;
 }
 
+/* A seat is given up in the step that gives another: either the disk has that one, or the next note
+ * of a seat says that it came. */
+static void judge_moved(struct world *w, const struct effect *e)
+{
+    bool moved = e->note == NOTE_SEAT_LEFT && (str_eq(e->text, STR("moved to another room")) ||
+                                               str_eq(e->text, STR("moved to another seat")));
+    bool came = e->note == NOTE_SEAT_RESERVED && e->fleet_id == w->moved_fleet &&
+                str_eq(e->chat, str_of(w->moved));
+    if (w->moved[0] && !came)
+        shadow_rooms_released(w);
+    w->moved[0] = '\0';
+    if (!moved)
+        return;
+    (void)str_copy(w->moved, sizeof(w->moved), e->chat);
+    w->moved_fleet = e->fleet_id;
+    if (shadow_seat_of(w, w->moved_fleet, w->moved))
+        w->moved[0] = '\0';
+}
+
+void shadow_rooms_released(struct world *w)
+{
+    if (w->moved[0])
+        world_broken(w, "%s gave up his seat to move, and has no other", w->moved);
+    w->moved[0] = '\0';
+}
+
 static void judge_placed(struct world *w, const struct effect *e)
 {
     const struct row_room_ticket *ticket = map_get(&w->shadow_asked, (uint64_t)e->ticket);
@@ -210,6 +237,8 @@ void shadow_rooms_judge(struct world *w, const struct effect *e)
 {
     if (e->kind == EFFECT_NOTE && e->note == NOTE_SEAT_LEFT)
         judge_left(w, e);
+    if (e->kind == EFFECT_NOTE && (e->note == NOTE_SEAT_LEFT || e->note == NOTE_SEAT_RESERVED))
+        judge_moved(w, e);
     if (e->kind == EFFECT_PLACED && !e->err)
         judge_placed(w, e);
 }

@@ -411,10 +411,12 @@ struct world {
     int64_t disk_fails_until_ms;
     int disk_mode;
 
-    struct map shadow;          /* session id → struct shadow */
-    struct map shadow_rooms;    /* room id → struct row_room */
-    struct map shadow_seats;    /* seat id → struct shadow_seat */
-    struct map shadow_bans;     /* ban id → struct row_ban */
+    struct map shadow;       /* session id → struct shadow */
+    struct map shadow_rooms; /* room id → struct row_room */
+    struct map shadow_seats; /* seat id → struct shadow_seat */
+    struct map shadow_bans;  /* ban id → struct row_ban */
+    char moved[NAME_SIZE];   /* whose seat was given up for another, not heard of yet; "" = none */
+    int32_t moved_fleet;
     struct map shadow_asked;    /* id of a ticket for a room → struct row_room_ticket */
     struct map shadow_lines;    /* allocation id → struct shadow_allocation */
     struct map shadow_versions; /* version id → struct row_version */
@@ -436,7 +438,8 @@ struct world {
     struct seeker seekers[MAX_SEEKERS];
     struct ask asks[MAX_ASKS]; /* by their number */
     int64_t n_asks;
-    bool pods; /* there is a cluster, the last of the machines */
+    bool in_parties; /* they often come with others */
+    bool pods;       /* there is a cluster, the last of the machines */
     int64_t broker_away_until_ms;
     size_t n_fleets; /* that are always configured */
     struct operator operator;
@@ -493,6 +496,7 @@ void shadow_done(struct world *w);
 /* shadow_room.c: the same of rooms, their seats and bans. */
 void shadow_rooms_stored(struct world *w, const struct store_batch *batch);
 void shadow_rooms_judge(struct world *w, const struct effect *effect);
+void shadow_rooms_released(struct world *w); /* all effects of a batch */
 void shadow_rooms_crashed(struct world *w);
 void shadow_rooms_restarted(struct world *w);
 void shadow_rooms_done(struct world *w);
