@@ -173,11 +173,11 @@ const struct command commands[] = {
      .run = queue_run,
      .summary = "who stands in line for a place",
      .synopsis = "[OPTIONS]",
-     .about = "The lines of rooms and of fleets, then who stands in them. HELD are free seats that "
-              "are kept\n"
-              "for the first of a line, who comes with others. 'muster queue remove PLAYER' takes "
-              "somebody\n"
-              "out of line.\n",
+     .about =
+         "The lines of rooms and of fleets, then who stands in them. HELD are empty seats that "
+         "are kept\n"
+         "for the oldest of a line, who comes with others and has waited for 30 s.\n"
+         "'muster queue remove PLAYER' takes somebody out of line.\n",
      .shared = remote_list_options,
      .operation = "list_queues",
      .example = "muster queue --watch\n"},
