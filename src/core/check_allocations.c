@@ -144,7 +144,7 @@ static const char *check_sums(struct core *core)
     return NULL;
 }
 
-/* A token is on one endpoint: no two players of a fleet who are there have the same. */
+/* A token is on one endpoint: no two seats that are taken have the same. */
 static const char *check_token(struct core *core, struct room_seat *seat)
 {
     const struct fleet_config *config = seat->room->fleet->config;

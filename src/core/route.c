@@ -45,23 +45,24 @@ static void token_of_seat(const struct core *core, const struct room_seat *seat,
 
 /* ── tokens that two could have ────────────────────────────────────────────────────────────── */
 
-static uint64_t key_of(int64_t fleet, const uint8_t raw[TOKEN_RAW])
+static uint64_t key_of(const uint8_t raw[TOKEN_RAW])
 {
-    return str_hash((uint64_t)fleet, (struct str){(const char *)raw, TOKEN_RAW});
+    return str_hash(1, (struct str){(const char *)raw, TOKEN_RAW});
 }
 
-/* A seat of somebody else with that token. Seats of both kinds are looked at: the fleet may have
- * been configured otherwise when they were given. */
+/* A seat of somebody else, or of himself in another fleet, with that token: one proxy may stand
+ * before both fleets. Seats of both kinds are looked at: the fleet may have been configured
+ * otherwise when they were given. */
 static struct room_seat *seat_with(const struct core *core, const struct fleet *fleet,
                                    const uint8_t raw[TOKEN_RAW], struct str account)
 {
-    struct chain_link *n = chain_first(&core->seats_by_token, key_of(fleet->row.id, raw));
+    struct chain_link *n = chain_first(&core->seats_by_token, key_of(raw));
     for (; n; n = n->next) {
         struct room_seat *seat = container_of(n, struct room_seat, by_token);
         uint8_t other[TOKEN_RAW];
         raw_of_seat(core, seat, other);
-        if (seat->room->fleet == fleet && memcmp(other, raw, TOKEN_RAW) == 0 &&
-            !str_eq(str_of(seat->row.account), account))
+        bool his = seat->room->fleet == fleet && str_eq(str_of(seat->row.account), account);
+        if (!his && memcmp(other, raw, TOKEN_RAW) == 0)
             return seat;
     }
     return NULL;
@@ -97,7 +98,7 @@ void route_added(struct core *core, struct room_seat *seat)
 {
     uint8_t raw[TOKEN_RAW];
     raw_of_seat(core, seat, raw);
-    seat->token_key = key_of(seat->row.fleet, raw);
+    seat->token_key = key_of(raw);
     chain_add(&core->seats_by_token, seat->token_key, &seat->by_token);
     core->routes++;
 }

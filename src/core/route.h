@@ -15,11 +15,12 @@ struct room_seat;
 void route_token(const struct core *core, const struct fleet *fleet, int64_t seat,
                  struct str account, char dst[ROUTE_TOKEN_SIZE]);
 
-/* Another player in that fleet who has the token that this one would get, or NULL. */
+/* The seat of another player, or of this one in another fleet, that has the token which he would
+ * get, or NULL. */
 struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
                               struct str account);
 
-/* Another player in that fleet who has the token of this seat, or NULL. */
+/* … that has the token of this seat, or NULL. */
 struct room_seat *route_shared(const struct core *core, const struct room_seat *seat);
 
 /* True when two players who come together to that fleet would have one token. */

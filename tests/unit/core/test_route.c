@@ -90,6 +90,21 @@ static void two_of_one_party_with_one_token_are_refused(void **state)
     assert_null(seat_of(f, "0123456789abcdef-one"));
 }
 
+static void a_player_is_refused_in_a_second_fleet_where_his_token_would_be_the_same(void **state)
+{
+    struct fixture *f = *state;
+    use_player_ids(f);
+    host_up(f, 0, EU);
+    cluster_up(f, 1);
+    (void)room_with(f, "ann");
+    sought_not(f, asks_cluster(f, "t1", "ann", "", ""), ERR_TOKEN_TAKEN,
+               err_sentence(ERR_TOKEN_TAKEN));
+    assert_int_equal(count_notes(f, NOTE_TOKEN_COLLISION), 1);
+    leaves(f, "ann");
+    conn_id conn = asks_cluster(f, "t2", "ann", "", "");
+    assert_int_equal(count_effects(f, EFFECT_SOUGHT, conn), 0); /* a room is started for her */
+}
+
 static void a_seat_keeps_its_token_when_the_fleet_is_configured_otherwise(void **state)
 {
     struct fixture *f = *state;
@@ -453,6 +468,7 @@ int main(void)
         SEEKERS_TEST(a_token_of_the_players_id_is_its_first_16_bytes),
         SEEKERS_TEST(the_second_player_with_a_token_is_refused),
         SEEKERS_TEST(two_of_one_party_with_one_token_are_refused),
+        SEEKERS_TEST(a_player_is_refused_in_a_second_fleet_where_his_token_would_be_the_same),
         SEEKERS_TEST(a_seat_keeps_its_token_when_the_fleet_is_configured_otherwise),
         SEEKERS_TEST(a_seat_keeps_its_token_over_a_restart_with_another_configuration),
         SEEKERS_TEST(a_result_that_is_asked_for_again_has_the_token_that_it_had),
