@@ -33,6 +33,7 @@ struct world {
     bool submitted; /* a commit waits */
     struct store_batch batch;
     int submits;
+    size_t seen_at_submit; /* effects that had left by then */
     struct seen seen[512];
     size_t n_seen;
     struct told { /* of durable batches, in the order they were told */
@@ -78,6 +79,7 @@ static void on_submit(void *user, const struct store_batch *batch)
     w->submitted = true;
     w->batch = *batch;
     w->submits++;
+    w->seen_at_submit = w->n_seen;
 }
 
 /* Told once each, in the order of their numbers, whatever becomes of the commits between. */
@@ -323,6 +325,19 @@ static void batches_leave_in_order(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(w->seen[i].lobby, i + 1);
     assert_false(w->submitted);
+}
+
+static void the_disk_does_not_wait_while_answers_leave(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    ask(w, 1);
+    flush(w);
+    ask(w, 2);
+    commit(w, STORE_MEMORY_WORKS);
+    assert_true(w->submitted);
+    assert_int_equal(count(w, EFFECT_ALLOCATE, SERVER), 1);
+    assert_int_equal(w->seen_at_submit, 0);
 }
 
 static void a_batch_is_told_durable_before_its_effects_leave(void **state)
@@ -664,6 +679,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(nothing_leaves_before_it_is_stored),
         WORLD_TEST(batches_leave_in_order),
+        WORLD_TEST(the_disk_does_not_wait_while_answers_leave),
         WORLD_TEST(a_batch_is_told_durable_before_its_effects_leave),
         WORLD_TEST(a_lost_batch_is_never_told),
         WORLD_TEST(batch_without_changes_leaves_after_its_predecessor),
