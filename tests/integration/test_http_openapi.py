@@ -1,6 +1,7 @@
 """The API's description: it is well-formed, and it is true. A property-based run asks for everything
 the description allows and much that it does not, and finds no status and no shape that is not in it."""
 
+import contextlib
 import copy
 import io
 import json
@@ -23,9 +24,21 @@ METHODS = {"get", "post", "put", "delete"}
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory):
-    """A Muster with something of everything."""
+    """What everything is asked of: rooms end, players are banned, hosts turned off."""
+    with something_of_everything(tmp_path_factory.mktemp("described")) as world:
+        yield world
+
+
+@pytest.fixture
+def untouched(tmp_path):
+    with something_of_everything(tmp_path) as world:
+        yield world
+
+
+@contextlib.contextmanager
+def something_of_everything(folder):
     often = [{"count": 100000, "seconds": 60}]
-    world = World(tmp_path_factory.mktemp("described"), fleets=fleets(reserve_s=3600),
+    world = World(folder, fleets=fleets(reserve_s=3600),
                   default_region="EU",
                   rates={"create": often, "join": often}).start()
     server, asker = world.server(capacity=3), world.chat()
@@ -333,18 +346,18 @@ THINGS = {"get_room": lambda world: world.room, "server_logs": lambda world: wor
           "get_party": lambda world: world.party}
 
 
-def test_right_requests_are_granted(busy, document):
+def test_right_requests_are_granted(untouched, document):
     """So that the run above is known to have looked at answers, and not at refusals alone."""
-    ban = busy.api.post("/ban/issue", account="eve", expires="2999-01-01 00:00:00", reason="cheats")
+    ban = untouched.api.post("/ban/issue", account="eve", expires="2999-01-01 00:00:00", reason="cheats")
     for path, method, operation in operations(document):
         if method != "get" or operation["operationId"] == "stream_events":
             continue
         values = {"name": "EU", "fleet": "default", "game": "arena", "server": "main",
-                  "version": "1.0", "account": "eve", "ticketId": "t-1", "digest": busy.deployment["digest"],
-                  "id": THINGS.get(operation["operationId"], lambda world: "1")(busy)}
+                  "version": "1.0", "account": "eve", "ticketId": "t-1", "digest": untouched.deployment["digest"],
+                  "id": THINGS.get(operation["operationId"], lambda world: "1")(untouched)}
         if path == "/ban/{id}":
             values["id"] = str(ban["id"])
-        answer = busy.api.ask("GET", re.sub(r"{(\w+)}", lambda found: values[found[1]], path))
+        answer = untouched.api.ask("GET", re.sub(r"{(\w+)}", lambda found: values[found[1]], path))
         assert answer.status == 200, (path, answer)
         check_answer(document, operation, answer)
 
