@@ -163,7 +163,6 @@ static void on_turn(void *user)
         links_turn(a->links);
     if (a->control)
         control_turn(a->control);
-    log_flush();
 }
 
 static void on_tick(void *user)

@@ -160,7 +160,6 @@ static void on_turn(void *user)
     feed_turn(s->feed, s->doors.monotonic_ms);
     if (s->state != SERVING)
         continue_stop(s);
-    log_flush();
 }
 
 static void on_tick(void *user)

@@ -4,6 +4,7 @@
 #include "agent/zeromq.h"
 #include "api/access.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "cli/bench_child.h"
 #include "cli/bench_clients.h"
 #include "cli/bench_rooms.h"
@@ -104,18 +105,34 @@ static int ask_for_room(const struct served *s, const char *token, struct buf *a
     return bench_ask_once(s->http, (struct str){request, (size_t)n}, answer);
 }
 
+/* The bare one is ended too: those that run on would be measured along with those that start. */
+static bool end_room(const struct served *s, const char *admin, const struct buf *answer)
+{
+    char why[JSON_WHY_MAX], request[REQUEST_MAX];
+    struct json *root = json_parse(str_of((const char *)answer->data), why);
+    struct str id = json_get_text(json_member(root, "id"));
+    int n = snprintf(request, sizeof(request),
+                     "POST /v1/sessions/%.*s/end HTTP/1.1\r\nHost: bench\r\n"
+                     "Authorization: Bearer %s\r\nContent-Length: 0\r\n\r\n",
+                     (int)id.len, id.at, admin);
+    json_free(root);
+    return bench_ask_once(s->http, (struct str){request, (size_t)n}, NULL) == 200;
+}
+
 /* Milliseconds, or a negative number with why. */
-static double start_room(struct bench *b, const struct served *s, const char *token)
+static double start_room(struct bench *b, const struct served *s, const char *token,
+                         const char *admin)
 {
     struct buf answer = {0};
     int64_t start_ns = monotonic_ns();
     int status = ask_for_room(s, token, &answer);
     double ms = (double)(monotonic_ns() - start_ns) / 1e6;
-    if (status != 200)
-        bench_fail(b, "a room was answered with %d: %.200s", status,
+    bool ended = status == 200 && end_room(s, admin, &answer);
+    if (!ended)
+        bench_fail(b, "a room was answered with %d, or could not be ended: %.200s", status,
                    answer.len > 0 ? (const char *)answer.data : "");
     buf_done(&answer);
-    return status == 200 ? ms : -1;
+    return ended ? ms : -1;
 }
 
 /* The agent has said that it is there when a room can be had; this one also warms everything. */
@@ -140,7 +157,7 @@ struct found {
 };
 
 static bool measure_run(struct bench *b, const struct served *s, struct bare *bare,
-                        const struct bench_players *players, struct found *ret)
+                        const struct bench_players *players, const char *admin, struct found *ret)
 {
     static int64_t asked;
     struct figure rooms = {0}, bares = {0};
@@ -150,7 +167,7 @@ static bool measure_run(struct bench *b, const struct served *s, struct bare *ba
         if (bare_ms < 0)
             return bench_fail(b, "%s did not say that it is ready", bare->binary);
         usleep(SETTLE_US);
-        double ms = start_room(b, s, bench_player(players, asked++));
+        double ms = start_room(b, s, bench_player(players, asked++), admin);
         if (ms < 0)
             return false;
         figure_add(&bares, bare_ms);
@@ -179,14 +196,15 @@ static void tell(struct bench *b, const struct found *f)
              figure_median(&f->bare), figure_median(&f->ratio));
 }
 
-static bool measure(struct bench *b, const struct served *s, const char *binary,
+static bool measure(struct bench *b, const struct served *s, const char *binary, const char *data,
                     const struct bench_players *players)
 {
+    char admin[BENCH_TOKEN_MAX];
     struct found found = {0};
     struct bare bare = {.context = zeromq.ctx_new(), .binary = binary, .folder = b->folder};
-    bool ok = wait_for_host(b, s, bench_player(players, 0));
+    bool ok = bench_read_token(b, data, admin) && wait_for_host(b, s, bench_player(players, 0));
     for (int i = 0; ok && i < bench_options.runs; i++)
-        ok = measure_run(b, s, &bare, players, &found);
+        ok = measure_run(b, s, &bare, players, admin, &found);
     zeromq.ctx_term(bare.context);
     if (ok)
         tell(b, &found);
@@ -209,7 +227,7 @@ bool bench_spawn(struct bench *b)
     bench_path(b, "spawn", data);
     bool ok = served_start(&s, b, &(struct served_plan){.data = data, .config = config}) &&
               bench_players_make(&players, b, data, 200, 1) &&
-              bench_agent_start(b, &s, &players, &agent) && measure(b, &s, binary, &players);
+              bench_agent_start(b, &s, &players, &agent) && measure(b, &s, binary, data, &players);
     if (agent > 0) {
         kill(agent, SIGTERM); /* it ends its servers */
         (void)waitpid(agent, NULL, 0);

@@ -1,5 +1,6 @@
 #include "net/loop.h"
 
+#include "base/log.h"
 #include "net/stream.h"
 
 #include <assert.h>
@@ -39,10 +40,13 @@ static void tell_work(struct loop *loop)
         loop->hooks.worked(loop->hooks.user, (int64_t)((gone_ns - waiting_ns) / 1000));
 }
 
+/* Log lines come last: whoever writes them shall not take the processor from those who wait for
+ * what was sent. */
 static void on_before_poll(uv_prepare_t *handle)
 {
     struct loop *loop = handle->data;
     end_of_turn(loop);
+    log_flush();
     if (loop->hooks.worked)
         tell_work(loop);
 }
