@@ -66,7 +66,8 @@ struct agents {
     struct metrics *metrics;
     struct http_client *client;
     struct http_client *watching; /* what goes on for long must not keep commands waiting */
-    struct buf token;             /* scratch */
+    struct buf token;             /* the last that was made */
+    char token_of[ACCESS_ACCOUNT_MAX + 1];
     const struct launch *launches;
     size_t n_launches;
     struct list calls;
@@ -104,9 +105,12 @@ const char *agents_token(struct agents *a, int64_t host)
     /* Since when it is its account's, in full: a token's own times are whole seconds. */
     snprintf(account, sizeof(account), "muster-host-%" PRId64 "-%" PRId64, host,
              known ? view.registered_wall_ms : 0);
-    buf_clear(&a->token);
-    access_issue(a->access, account, ACCESS_HOST, 0, 0, &a->token);
-    buf_append(&a->token, "", 1);
+    if (strcmp(account, a->token_of) != 0) { /* one for ever: signing takes longer than asking */
+        memcpy(a->token_of, account, sizeof(account));
+        buf_clear(&a->token);
+        access_issue(a->access, account, ACCESS_HOST, 0, 0, &a->token);
+        buf_append(&a->token, "", 1);
+    }
     return (const char *)a->token.data;
 }
 

@@ -142,6 +142,28 @@ static bool is_agent(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
+/* Where the next agent finds us and what was printed. All of this is done after the game server was
+ * started, because it does not wait for any of it: when it is ready, or has had a moment, or ends,
+ * or our agent dies; and again later when the disk is full. */
+static void settle(struct shim *s)
+{
+    s->tried_to_settle = true;
+    s->settle_at_ms = proc_monotonic_ms() + SETTLE_AGAIN_MS;
+    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
+    if ((mkdir(s->places[HOME], 0700) < 0 && errno != EEXIST) || chdir(s->places[HOME]) < 0)
+        return;
+    unlink(SHIM_SOCKET); /* of a shim before us */
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 4) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    s->listening = fd;
+    output_open(&s->output);
+    write_record(s);
+}
+
 /* False when there is nothing (more) to hear. */
 static bool hear(struct shim *s)
 {
@@ -162,7 +184,10 @@ static bool hear(struct shim *s)
     if (m.kind == SHIM_NOTE) {
         s->state.state = m.state.state;
         s->state.kill_at_ms = m.state.kill_at_ms;
-        write_record(s);
+        if (s->tried_to_settle)
+            write_record(s);
+        else
+            settle(s);
     } else if (m.kind == SHIM_BYE && (s->state.over || !s->parent)) {
         _exit(0);
     }
@@ -186,28 +211,6 @@ static void welcome(struct shim *s)
     tell(s, SHIM_HELLO);
     if (s->state.over)
         tell(s, SHIM_OVER);
-}
-
-/* Where the next agent finds us and what was printed. All of this is done after the game server was
- * started, because it does not wait for any of it: when it has had a moment, or ends, or our agent
- * dies; and again later when the disk is full. */
-static void settle(struct shim *s)
-{
-    s->tried_to_settle = true;
-    s->settle_at_ms = proc_monotonic_ms() + SETTLE_AGAIN_MS;
-    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
-    if ((mkdir(s->places[HOME], 0700) < 0 && errno != EEXIST) || chdir(s->places[HOME]) < 0)
-        return;
-    unlink(SHIM_SOCKET); /* of a shim before us */
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 4) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    s->listening = fd;
-    output_open(&s->output);
-    write_record(s);
 }
 
 /* ── the end of the game server ────────────────────────────────────────────────────────────── */

@@ -179,7 +179,7 @@ static int make_tables(sqlite3 *db, const struct dbfile_schema *schema)
 {
     char sql[160];
     snprintf(sql, sizeof(sql), "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE;",
-             schema->page_bytes);
+             DBFILE_PAGE_SIZE);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(db, schema->create, NULL, NULL, NULL);

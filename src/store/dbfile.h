@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum {
+    DBFILE_PAGE_SIZE = 8192,
     DBFILE_BUSY_MS = 5000, /* only a person with an sqlite3 shell can hold the write lock */
     DBFILE_APPLICATION_ID = 0x4D757374, /* "Must" */
 
@@ -33,7 +34,6 @@ void complaint_settle(struct complaint *c, const char *what);
 
 /* What a file must hold. */
 struct dbfile_schema {
-    int page_bytes; /* of a file that is made */
     const char *create;  /* statements that make everything */
     const char *upgrade; /* … that make what a file of an older format lacks; harmless twice */
 };

@@ -19,14 +19,13 @@ enum {
     /* The fold thread checkpoints the log after each fold. While commits go on it never reaches the
      * log's end, so the log could not start over; past the soft limit the commit thread copies the
      * short tail itself, past the hard limit whatever there is, and waits for readers too. */
-    WAL_SOFT_PAGES = (8 << 20) / JOURNAL_PAGE_BYTES,
-    WAL_HARD_PAGES = (64 << 20) / JOURNAL_PAGE_BYTES,
+    WAL_SOFT_PAGES = (8 << 20) / DBFILE_PAGE_SIZE,
+    WAL_HARD_PAGES = (64 << 20) / DBFILE_PAGE_SIZE,
     WAL_FIRST_BYTES = 4 << 20, /* from the beginning; more would make the start slow */
     RESTART_WAIT_MS = 200, /* the fold reads for less; somebody with a shell is not waited for */
 };
 
 static const struct dbfile_schema schema = {
-    .page_bytes = JOURNAL_PAGE_BYTES,
     .create = "CREATE TABLE journal (seq INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
               " core_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
               " changes BLOB NOT NULL) STRICT",

@@ -11,7 +11,7 @@
 #define JOURNAL_FILE "journal.db"
 
 /* A tail of the log that the commit thread may copy itself. */
-enum { JOURNAL_PAGE_BYTES = 8192, JOURNAL_TAIL_PAGES = (1 << 20) / JOURNAL_PAGE_BYTES };
+enum { JOURNAL_TAIL_PAGES = (1 << 20) / DBFILE_PAGE_SIZE };
 
 struct journal {
     char *folder;

@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 
-enum { PAGE_BYTES = 16384 };
-
 static const char meta_schema[] =
     ";CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('folded_seq', 0), ('folded_core_ms', 0), ('folded_wall_ms', 0)";
@@ -40,8 +38,7 @@ static int open_file(const char *folder, sqlite3 **ret, struct why *why)
     buf_append(&create, upgrade.data, upgrade.len);
     buf_append(&create, meta_schema, sizeof(meta_schema));
     buf_append(&upgrade, "", 1);
-    struct dbfile_schema schema = {PAGE_BYTES, (const char *)create.data,
-                                   (const char *)upgrade.data};
+    struct dbfile_schema schema = {(const char *)create.data, (const char *)upgrade.data};
     int err = dbfile_open(folder, STATE_FILE, &schema, ret, why);
     buf_done(&create);
     buf_done(&upgrade);
