@@ -94,7 +94,7 @@ static void a_disk_without_a_byte_left(void **state)
     char *folder = fixture_folder();
     /* In a mount namespace of our own, so that nothing stays mounted whatever happens. */
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", folder, "tmpfs", 0, "size=4m") != 0) {
+        mount("tmpfs", folder, "tmpfs", 0, "size=8m") != 0) {
         fixture_remove(folder);
         skip();
     }
