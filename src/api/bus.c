@@ -114,11 +114,11 @@ void buses_free(struct buses *all)
 {
     if (!all)
         return;
-    for (size_t i = 0; i < all->n; i++)
-        all->all[i]->ops->free(all->all[i]);
     struct chain_link *n;
     for (size_t at = 0; (n = map_next(&all->by_name, &at)); at = 0)
-        forget_asked(all, container_of(n, struct asked, by_name));
+        forget_asked(all, container_of(n, struct asked, by_name)); /* it asks its bus which it is */
+    for (size_t i = 0; i < all->n; i++)
+        all->all[i]->ops->free(all->all[i]);
     map_done(&all->by_name);
     map_done(&all->by_allocation);
     buf_done(&all->told);
