@@ -396,6 +396,8 @@ static bool took_its_place(const struct shadow_allocation *a, const struct shado
                    b->row.room == 0 && b->row.ticket == 0;
     if (b->row.id <= a->row.id || b->row.fleet != a->row.fleet || refused)
         return false;
+    if (b->row.move_party > 0 && b->state_before == 0)
+        return true; /* whom it took along may have left it within this batch */
     for (int i = 0; i < a->n_party; i++) {
         for (int k = 0; k < b->n_party; k++) {
             if (strcmp(a->party[i], b->party[k]) == 0)
