@@ -29,7 +29,6 @@ enum {
     PIPE_BYTES = 256 * 1024,
     REAPED_WITHIN_MS = 1000, /* by whoever is its parent, when we are not */
     ASK_AGAIN_MS = 20,
-    SETTLE_MS = 20, /* after the start of the game server, which is not to share its processor */
     SETTLE_AGAIN_MS = 1000,
     LOOK_ROUND_MS = 60000, /* over, and nobody asks: is our home still there? */
     EXIT_JOB = 2,
@@ -53,8 +52,6 @@ struct shim {
     bool parent;          /* the game server is our child */
     bool ended;           /* it is; what it had started may not be */
     int64_t ask_until_ms; /* how it ended, of somebody else's child */
-    bool tried_to_settle;
-    int64_t settle_at_ms; /* at the latest */
 };
 
 static char read_buffer[READ_BYTES];
@@ -142,28 +139,6 @@ static bool is_agent(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
-/* Where the next agent finds us and what was printed. All of this is done after the game server was
- * started, because it does not wait for any of it: when it is ready, or has had a moment, or ends,
- * or our agent dies; and again later when the disk is full. */
-static void settle(struct shim *s)
-{
-    s->tried_to_settle = true;
-    s->settle_at_ms = proc_monotonic_ms() + SETTLE_AGAIN_MS;
-    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
-    if ((mkdir(s->places[HOME], 0700) < 0 && errno != EEXIST) || chdir(s->places[HOME]) < 0)
-        return;
-    unlink(SHIM_SOCKET); /* of a shim before us */
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 4) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    s->listening = fd;
-    output_open(&s->output);
-    write_record(s);
-}
-
 /* False when there is nothing (more) to hear. */
 static bool hear(struct shim *s)
 {
@@ -184,10 +159,7 @@ static bool hear(struct shim *s)
     if (m.kind == SHIM_NOTE) {
         s->state.state = m.state.state;
         s->state.kill_at_ms = m.state.kill_at_ms;
-        if (s->tried_to_settle)
-            write_record(s);
-        else
-            settle(s);
+        write_record(s);
     } else if (m.kind == SHIM_BYE && (s->state.over || !s->parent)) {
         _exit(0);
     }
@@ -211,6 +183,25 @@ static void welcome(struct shim *s)
     tell(s, SHIM_HELLO);
     if (s->state.over)
         tell(s, SHIM_OVER);
+}
+
+/* Where the next agent finds us and what was printed. All of this is done after the game server was
+ * started, because it does not wait for any of it; and again later when the disk is full. */
+static void settle(struct shim *s)
+{
+    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
+    if ((mkdir(s->places[HOME], 0700) < 0 && errno != EEXIST) || chdir(s->places[HOME]) < 0)
+        return;
+    unlink(SHIM_SOCKET); /* of a shim before us */
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 4) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    s->listening = fd;
+    output_open(&s->output);
+    write_record(s);
 }
 
 /* ── the end of the game server ────────────────────────────────────────────────────────────── */
@@ -366,9 +357,9 @@ static void start_game(struct shim *s)
     s->state.start_ticks = proc_start_ticks(pid);
     s->state.since_ms = proc_wall_ms();
     s->state.started_ms = proc_monotonic_ms();
-    s->settle_at_ms = s->state.started_ms + SETTLE_MS;
     s->parent = true;
     tell(s, SHIM_HELLO);
+    settle(s);
 }
 
 static void adopt_game(struct shim *s, const struct shim_message *m, const int fds[SHIM_FDS_MAX])
@@ -439,30 +430,21 @@ static int patience(const struct shim *s)
 {
     if (s->ended && !s->parent && !s->state.over)
         return ASK_AGAIN_MS;
-    if (s->listening < 0) {
-        int64_t left_ms = s->settle_at_ms - proc_monotonic_ms();
-        return left_ms > 0 ? (int)left_ms : 0;
-    }
+    if (s->listening < 0)
+        return SETTLE_AGAIN_MS;
     return s->state.over && s->control < 0 ? LOOK_ROUND_MS : -1;
-}
-
-static bool must_settle(const struct shim *s, bool ended)
-{
-    bool at_once = !s->tried_to_settle && (ended || s->control < 0);
-    return s->listening < 0 && (at_once || proc_monotonic_ms() >= s->settle_at_ms);
 }
 
 static void turn(struct shim *s)
 {
     bool watch = !s->parent && !s->ended;
-    int out_fd = s->tried_to_settle ? s->out_fd : -1; /* the pipe holds it until then */
     struct pollfd fds[] = {{.fd = s->control, .events = POLLIN},
                            {.fd = s->listening, .events = POLLIN},
                            {.fd = s->children, .events = POLLIN},
-                           {.fd = out_fd, .events = POLLIN},
+                           {.fd = s->out_fd, .events = POLLIN},
                            {.fd = watch ? s->pidfd : -1, .events = POLLIN}};
     int n = poll(fds, 5, patience(s));
-    if (must_settle(s, fds[2].revents != 0))
+    if (n == 0 && s->listening < 0)
         settle(s);
     else if (n == 0 && s->state.over && s->control < 0 && access(SHIM_SOCKET, F_OK) < 0)
         _exit(0); /* nobody can find us any more */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBE_MS = 1000, N_BATCHES = 3 };
+enum { PROBE_MS = 1000 };
 
 struct pipeline {
     struct store *store;
@@ -20,10 +20,9 @@ struct pipeline {
     struct pipeline_world world;
     struct core *core;
 
-    struct batch batches[N_BATCHES];
+    struct batch batches[2];
     struct batch *open;
     struct batch *committing; /* NULL = nothing is */
-    struct batch *ending;     /* stored, its effects are being released; NULL = none */
     bool probing;             /* what is being committed is a probe */
     bool odd;                 /* the last commit failed, but its row is there: that was said */
     bool unresolved;          /* a commit failed and the store could not say whether it is there */
@@ -89,8 +88,8 @@ void pipeline_free(struct pipeline *p)
     if (!p)
         return;
     core_free(p->core);
-    for (size_t i = 0; i < N_BATCHES; i++)
-        batch_done(&p->batches[i]);
+    batch_done(&p->batches[0]);
+    batch_done(&p->batches[1]);
     sodium_memzero(p->secret, sizeof(p->secret));
     free(p);
 }
@@ -139,12 +138,9 @@ static void step(struct pipeline *p, enum event_kind kind, struct instant now)
 
 /* ── commits that fail ─────────────────────────────────────────────────────────────────────── */
 
-static struct batch *spare(struct pipeline *p)
+static struct batch *other(struct pipeline *p, const struct batch *b)
 {
-    struct batch *b = p->batches;
-    while (b == p->open || b == p->committing || b == p->ending)
-        b++;
-    return b;
+    return b == &p->batches[0] ? &p->batches[1] : &p->batches[0];
 }
 
 /* The failed batch and the one built on it are gone: start again from what is stored, refuse what
@@ -172,28 +168,16 @@ static int fall_back(struct pipeline *p, struct instant now)
     return 0;
 }
 
-/* False when there is nothing to store. */
-static bool commit_open(struct pipeline *p)
-{
-    struct batch *batch = p->open;
-    core_seal(p->core, batch);
-    if (batch->changes.len == 0)
-        return false;
-    submit(p, batch);
-    p->open = spare(p);
-    return true;
-}
-
-/* The next batch is on its way before the effects of this one leave: the disk does not wait while
- * answers are written. */
 static void durable(struct pipeline *p, struct instant now)
 {
     struct batch *batch = p->committing;
     struct store_batch row = row_of(batch);
     p->committing = NULL;
-    p->ending = batch;
     if (p->probing)
         core_numbered(p->core, batch->seq);
+    if (!PLANTED(shown_before_stored))
+        show(p, &row);
+    release(p, &batch->effects, 0);
     p->probing = false;
     p->unresolved = false;
     if (p->state == PIPELINE_READ_ONLY) {
@@ -201,12 +185,7 @@ static void durable(struct pipeline *p, struct instant now)
         log_line(LOG_INFO, "store writable again", "seq=%" PRId64, batch->seq);
         step(p, EVENT_STORE_UP, now);
     }
-    (void)commit_open(p);
-    if (!PLANTED(shown_before_stored))
-        show(p, &row);
-    release(p, &batch->effects, 0);
     batch_clear(batch);
-    p->ending = NULL;
 }
 
 static void become_read_only(struct pipeline *p, struct instant now)
@@ -241,7 +220,8 @@ static void resolve(struct pipeline *p, int64_t monotonic_ms, struct instant now
 
 static void probe(struct pipeline *p, int64_t monotonic_ms, struct instant now)
 {
-    struct batch *batch = spare(p);
+    struct batch *batch = other(p, p->open);
+    batch_clear(batch);
     batch->seq = core_seq(p->core) + 1;
     batch->core_ms = now.core_ms;
     batch->wall_ms = now.wall_ms;
@@ -305,10 +285,15 @@ void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
     }
     if (p->committing)
         return;
-    if (commit_open(p))
+    struct batch *batch = p->open;
+    core_seal(p->core, batch);
+    if (batch->changes.len == 0) {
+        release(p, &batch->effects, 0);
+        batch_clear(batch);
         return;
-    release(p, &p->open->effects, 0);
-    batch_clear(p->open);
+    }
+    p->open = other(p, batch);
+    submit(p, batch);
 }
 
 /* A commit that failed after its row was there. Nothing is lost, so nothing is refused: going down
