@@ -13,7 +13,9 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -464,6 +466,28 @@ def test_agent_and_shim_die_and_the_game_goes_on(make_rooms):
     rooms.wait(lambda: not rooms.room(placed)["taken"], "end of both seats")
     os.kill(pid, signal.SIGKILL)
     assert rooms.ended(placed)["end_reason"] == "exited"
+
+
+def test_an_agent_that_dies_as_a_game_starts_finds_it_again(make_rooms):
+    """Killed the moment the game runs, and back at once: it is taken over, and the player placed."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        runs, game = Path(folder) / "runs", Path(folder) / "game"
+        os.mkfifo(runs)
+        runs.chmod(0o666)
+        game.write_text(f'#!/bin/sh\necho > {runs}\nexec {ARENA} "$@"\n')
+        game.chmod(0o755)
+        rooms = make_rooms(binary=game)
+        for name in ("ann", "bob", "cid"):
+            with ThreadPoolExecutor(1) as asking:
+                asked = asking.submit(rooms.create, name)
+                runs.read_text()
+                rooms.agent.kill9()
+                rooms.agent.start()
+                placed = asked.result(timeout=30)
+            with playing(placed) as lines:
+                assert lines.readline() == f"welcome {name}\n"
+        assert rooms.agent.adopted == 3
 
 
 def test_a_host_that_cannot_start_it_is_passed_over(make_rooms):
