@@ -609,6 +609,7 @@ static void find_anywhere(const struct core *core, const struct allocation *a, s
  * who is before him in line. */
 static void wait_for_cluster(struct core *core, struct allocation *a)
 {
+    allocation_drop_gone(core, a); /* less may do than when he asked */
     struct room *room = find_any(core, a);
     allocation_queue(core, a, NULL);
     if (room)

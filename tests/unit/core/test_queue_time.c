@@ -50,6 +50,31 @@ static void who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_serv
     assert_int_equal(allocation_of(f, "ann")->row.queued_core_ms, 0);
 }
 
+/* A third of them was to come along, and left while the server was waited for. */
+static void a_party_that_shrank_meanwhile_gets_what_is_free_for_those_who_are_left(void **state)
+{
+    struct fixture *f = *state;
+    (void)cluster_up(f, 0);
+    struct room *own = cluster_room(f, "ann", "ben,cid");
+    struct room *other = cluster_room(f, "p1", "p2");
+    struct event e = wants_in_cluster(f, "move", "ann");
+    e.seek.move_party = true;
+    step(f, &e);
+    fails_to_start(f, spawned(f), false);
+    queued_at(f, e.conn, 1);
+    rooms_pass(f, 1500);
+    struct room *third = spawned(f);
+    kicks(f, cluster_seat(f, "cid")->row.id);
+    fails_to_start(f, third, false);
+    is_in_state(f, "move", ALLOCATION_OPEN);
+    const struct effect *on = route(f, true, 0);
+    assert_non_null(on);
+    assert_true(on->session == other->row.id);
+    assert_non_null(route(f, true, 1));
+    assert_null(route(f, true, 2));
+    assert_true(cluster_seat(f, "ann")->room == own); /* until a proxy knows them */
+}
+
 static void a_party_gets_the_room_of_one_of_them_when_the_others_fit_there(void **state)
 {
     struct fixture *f = *state;
@@ -125,6 +150,7 @@ int main(void)
         SEEKERS_TEST(who_comes_to_the_line_in_time_waits_for_what_is_left),
         SEEKERS_TEST(who_comes_to_the_line_when_his_time_is_over_fails_at_once),
         SEEKERS_TEST(who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_server),
+        SEEKERS_TEST(a_party_that_shrank_meanwhile_gets_what_is_free_for_those_who_are_left),
         SEEKERS_TEST(a_party_gets_the_room_of_one_of_them_when_the_others_fit_there),
         SEEKERS_TEST(
             who_is_served_in_the_step_in_which_he_comes_to_the_line_is_not_told_that_he_waits),
