@@ -103,6 +103,20 @@ static const char *check_held(struct core *core, const struct room *room)
     return NULL;
 }
 
+/* Whoever is the next for whom seats are held comes to it: by time, or because he has it. */
+static const char *check_hold_comes(struct core *core, const struct room *room)
+{
+    const struct queue *q = room->queue;
+    bool served = room->row.state == ROOM_OPEN && !host_is_away(room->host) && !core->read_only &&
+                  !link_in_list(&room->to_serve);
+    if (!queue_waits(q) || !served || deadline_is_set(&q->hold) || !queue_next_elder(core, q))
+        return NULL;
+    if (!queue_elder(core, q) || (room_empty_seats(room) > 0 && room->held == 0))
+        return broken(core, "Q2: room %" PRId64 " will hold no seats for who waits there",
+                      room->row.id);
+    return NULL;
+}
+
 static const char *check_queue_of(struct core *core, struct room *room)
 {
     const char *why = check_held(core, room);
@@ -110,7 +124,9 @@ static const char *check_queue_of(struct core *core, struct room *room)
         why = check_order(core, room->queue);
     if (!why && queue_waits(room->queue) && room_is_over(room) && !link_in_list(&room->to_serve))
         return broken(core, "I6: somebody waits for room %" PRId64 ", which is over", room->row.id);
-    return why ? why : check_served(core, room);
+    if (!why)
+        why = check_served(core, room);
+    return why ? why : check_hold_comes(core, room);
 }
 
 static const char *check_fleet_queue(struct core *core, struct fleet *fleet)

@@ -200,16 +200,27 @@ static bool holds_here(const struct core *core, const struct allocation *a, cons
     return q->room ? a == queue_elder(core, q) : a == q->held_for && room == q->held_in;
 }
 
-/* A room's line: when who came first comes to be the elder. */
+const struct allocation *queue_next_elder(const struct core *core, const struct queue *q)
+{
+    LIST_EACH(&q->arrivals, a, struct allocation, in_arrivals)
+    {
+        if (can_be_helped(core, q, a))
+            return a;
+    }
+    return NULL;
+}
+
+/* A room's line: when somebody comes to be the elder. Whoever cannot be helped has no time of his
+ * own, else he would keep those behind him from theirs. */
 static void wait_for_elder(struct core *core, struct queue *q)
 {
     if (!queue_waits(q))
         return;
-    const struct allocation *oldest = oldest_of(q);
-    if (has_waited(core, oldest))
-        deadline_clear(core, &q->hold);
+    const struct allocation *next = queue_next_elder(core, q);
+    if (next && !has_waited(core, next))
+        deadline_set(core, &q->hold, DEADLINE_CORE, next->row.queued_core_ms + QUEUE_HOLD_MS);
     else
-        deadline_set(core, &q->hold, DEADLINE_CORE, oldest->row.queued_core_ms + QUEUE_HOLD_MS);
+        deadline_clear(core, &q->hold);
 }
 
 /* ── coming and going ──────────────────────────────────────────────────────────────────────── */

@@ -43,7 +43,7 @@ struct queue {
     const struct allocation *held_for; /* a fleet's line: its elder, NULL = there is none … */
     struct room *held_in;              /* … and where seats that come free are held for it */
     struct deadline tell;              /* positions have changed */
-    struct deadline hold;              /* a room's line: who came first is the elder from then on */
+    struct deadline hold;              /* a room's line: it has an elder from then on */
 };
 
 /* The line of that room or, when NULL, of the fleet; made when needed. */
@@ -62,6 +62,9 @@ void queue_remove(struct core *core, struct allocation *a);
  */
 const struct allocation *queue_elder(const struct core *core, const struct queue *q);
 int32_t queue_held(const struct queue *q);
+
+/* Who is the elder, or comes to be when he has waited; NULL = nobody of them can be helped. */
+const struct allocation *queue_next_elder(const struct core *core, const struct queue *q);
 
 /* For whom seats of that room are held; NULL = none are. */
 const struct allocation *queue_holder(const struct core *core, const struct room *room);

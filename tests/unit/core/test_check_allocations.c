@@ -163,6 +163,29 @@ static void seats_are_held_without_a_reason(void **state)
     is_said(f, "Q2: room ", " holds seats without a reason");
 }
 
+static void nothing_will_be_held_for_who_waits(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    deadline_clear(f->core, &s.full->queue->hold);
+    is_said(f, "Q2: room ", " will hold no seats for who waits there");
+}
+
+static void nothing_is_held_for_who_has_waited(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3");
+    asks_for(f, "two", "ann", "p1", "ben");
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    assert_int_equal(room->held, 1);
+    room->held = 0;
+    room->held_by = NULL;
+    list_remove(&room->in_held);
+    shelf_update(room);
+    is_said(f, "Q2: room ", " will hold no seats for who waits there");
+}
+
 static void somebody_waits_for_any_place_and_one_is_free(void **state)
 {
     struct fixture *f = *state;
@@ -259,6 +282,8 @@ int main(void)
         SEEKERS_TEST(more_is_held_than_is_there),
         SEEKERS_TEST(seats_are_held_for_nobody),
         SEEKERS_TEST(seats_are_held_without_a_reason),
+        SEEKERS_TEST(nothing_will_be_held_for_who_waits),
+        SEEKERS_TEST(nothing_is_held_for_who_has_waited),
         SEEKERS_TEST(somebody_waits_for_any_place_and_one_is_free),
         SEEKERS_TEST(seats_of_a_fleet_are_held_for_nobody),
         SEEKERS_TEST(somebody_never_came_to_the_line_he_is_in),

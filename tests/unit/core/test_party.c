@@ -400,6 +400,26 @@ static void who_cannot_be_helped_is_not_the_elder(void **state)
     is_in_state(f, "two", ALLOCATION_DONE);
 }
 
+/* One of five sat there when they came to the line, so that seats could help them. */
+static void who_is_behind_those_who_cannot_be_helped_has_seats_held_in_his_time(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,x1");
+    queued_at(f, asks_for(f, "five", "a1", "p1", "x1,a2,a3,a4"), 1);
+    leaves(f, "x1");
+    rooms_pass(f, QUEUE_HOLD_MS + 10 * 1000);
+    queued_at(f, asks_for(f, "two", "b1", "p1", "b2"), 2);
+    rooms_pass(f, QUEUE_HOLD_MS - 2000);
+    assert_int_equal(room->held, 0);
+    rooms_pass(f, 4000);
+    assert_int_equal(room->held, 1);
+    queued_at(f, seeks(f, "eve", "p1"), 3);
+    leaves(f, "p2");
+    is_in_state(f, "two", ALLOCATION_DONE);
+    is_in_state(f, "five", ALLOCATION_QUEUED);
+}
+
 static void a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party(void **state)
 {
     struct fixture *f = *state;
@@ -713,6 +733,7 @@ int main(void)
         SEEKERS_TEST(seats_are_held_for_who_came_first_not_for_who_is_before_him),
         SEEKERS_TEST(seats_are_held_again_after_a_restart),
         SEEKERS_TEST(who_cannot_be_helped_is_not_the_elder),
+        SEEKERS_TEST(who_is_behind_those_who_cannot_be_helped_has_seats_held_in_his_time),
         SEEKERS_TEST(a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party),
         SEEKERS_TEST(a_member_who_asks_for_himself_ends_the_waiting_of_his_party),
         SEEKERS_TEST(a_member_who_is_banned_ends_the_waiting_of_his_party),
