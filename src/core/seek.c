@@ -606,11 +606,19 @@ static void find_anywhere(const struct core *core, const struct allocation *a, s
 }
 
 /* None of the cluster's servers was free. What came free elsewhere meanwhile is his, or somebody's
- * who is before him in line. */
+ * who is before him in line. Who was tried from the line goes back to it, for nobody who came since
+ * may push him out. */
 static void wait_for_cluster(struct core *core, struct allocation *a)
 {
+    struct found found = {.what = FOUND_LINE};
     allocation_drop_gone(core, a); /* less may do than when he asked */
     struct room *room = find_any(core, a);
+    if (!room && a->row.queued_core_ms == 0)
+        find_line(core, a, NULL, &found);
+    if (found.what == FOUND_NOTHING) {
+        give_up(core, a, &found);
+        return;
+    }
     allocation_queue(core, a, NULL);
     if (room)
         queue_room_changed(core, room);

@@ -441,6 +441,37 @@ static void what_a_proxy_said_while_nothing_could_be_stored_is_asked_again(void 
     is_in_state(f, "t1", ALLOCATION_DONE);
 }
 
+static void a_cluster_without_a_free_server_lets_no_more_wait_than_may(void **state)
+{
+    struct fixture *f = *state;
+    f->config.limits.queued = 1;
+    rooms_reconfigure(f);
+    cluster_up(f, 0);
+    queued_at(f, seeks(f, "ann", ""), 1);
+    conn_id conn = asks_cluster(f, "t1", "cat", "", "");
+    fails_to_start(f, spawned(f), false);
+    sought_not(f, conn, ERR_TOO_MANY, "too many players wait in line");
+    assert_int_equal(f->core->allocations_in[ALLOCATION_QUEUED], 1);
+}
+
+/* Who came while a server was asked for does not push him out. */
+static void who_was_tried_from_the_line_goes_back_to_it(void **state)
+{
+    struct fixture *f = *state;
+    f->config.limits.queued = 1;
+    rooms_reconfigure(f);
+    cluster_up(f, 0);
+    asks_cluster(f, "t1", "cat", "", "");
+    fails_to_start(f, spawned(f), false);
+    is_in_state(f, "t1", ALLOCATION_QUEUED);
+    rooms_pass(f, 1000);
+    is_in_state(f, "t1", ALLOCATION_OPEN);
+    struct room *room = spawned(f);
+    queued_at(f, seeks(f, "ann", ""), 1);
+    fails_to_start(f, room, false);
+    is_in_state(f, "t1", ALLOCATION_QUEUED);
+}
+
 static void a_cluster_without_a_free_server_lets_him_wait_and_asks_again(void **state)
 {
     struct fixture *f = *state;
@@ -489,6 +520,8 @@ int main(void)
         SEEKERS_TEST(a_token_that_nobody_answers_for_is_given_up_in_time),
         SEEKERS_TEST(tokens_on_their_way_are_told_again_after_a_restart),
         SEEKERS_TEST(what_a_proxy_said_while_nothing_could_be_stored_is_asked_again),
+        SEEKERS_TEST(a_cluster_without_a_free_server_lets_no_more_wait_than_may),
+        SEEKERS_TEST(who_was_tried_from_the_line_goes_back_to_it),
         SEEKERS_TEST(a_cluster_without_a_free_server_lets_him_wait_and_asks_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
