@@ -592,6 +592,10 @@ static void find_anywhere(const struct core *core, const struct allocation *a, s
 {
     if (stays_with_others(core, a, ret))
         return;
+    if (version_of(a->fleet).len == 0) {
+        finds_nothing(ret, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
+        return;
+    }
     struct room *room = find_any(core, a);
     bool others = queue_waits(a->fleet->queue);
     bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
@@ -646,11 +650,12 @@ void allocations_ticket_over(struct core *core, struct room_ticket *ticket)
     }
 }
 
-/* Changes nothing. */
+/* Changes nothing. Only who goes anywhere needs a version that is on: the rooms of one that is
+ * switched off play on, with whoever belongs there. */
 static void find_place(struct core *core, const struct allocation *a, struct found *ret)
 {
     *ret = (struct found){0};
-    if (!a->fleet->config || version_of(a->fleet).len == 0)
+    if (!a->fleet->config)
         finds_nothing(ret, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
     else if (!is_hindered(core, a, ret) && !stays(core, a, ret) && !join_friends(core, a, ret))
         find_anywhere(core, a, ret);

@@ -204,6 +204,32 @@ static void with_fallback_any_room_will_do(void **state)
     found_in(f, e.conn, room);
 }
 
+static void a_version_that_is_switched_off_keeps_those_who_belong_there(void **state)
+{
+    struct fixture *f = *state;
+    char before[2000];
+    char after[2000];
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2");
+    print_result(sought(f, asks_for(f, "again", "ann", "p1", ""), ENVELOPE_SUCCESS), before,
+                 sizeof(before));
+    arena_of(f)->versions[0].disabled = true;
+    rooms_reconfigure(f);
+    print_result(sought(f, asks_for(f, "t2", "ann", "", ""), ENVELOPE_SUCCESS), after,
+                 sizeof(after));
+    assert_string_equal(strstr(before, "token"), strstr(after, "token"));
+    found_in(f, seeks(f, "ben", "p1"), room);
+    queued_at(f, seeks(f, "cid", "p1"), 1);
+    leaves(f, "p2");
+    is_in_state(f, "cid", ALLOCATION_DONE);
+    sought_not(f, seeks(f, "dan", ""), ERR_NO_VERSION, err_sentence(ERR_NO_VERSION));
+    struct event e = wants(f, "eve", "eve");
+    e.seek.friends = names_of("nobody", &e.seek.n_friends);
+    e.seek.any_room = true;
+    step(f, &e);
+    sought_not(f, e.conn, ERR_NO_VERSION, err_sentence(ERR_NO_VERSION));
+}
+
 static void a_friend_whose_host_is_away_is_not_available(void **state)
 {
     struct fixture *f = *state;
@@ -594,6 +620,7 @@ int main(void)
         SEEKERS_TEST(who_cannot_come_to_his_friends_keeps_his_seat),
         SEEKERS_TEST(oneself_is_no_friend),
         SEEKERS_TEST(with_fallback_any_room_will_do),
+        SEEKERS_TEST(a_version_that_is_switched_off_keeps_those_who_belong_there),
         SEEKERS_TEST(a_friend_whose_host_is_away_is_not_available),
         SEEKERS_TEST(a_friend_whose_room_is_starting_is_not_available),
         SEEKERS_TEST(the_fullest_room_is_filled_first),
