@@ -229,7 +229,9 @@ void room_seat_again(struct core *core, struct room_seat *seat, int64_t ticket,
 {
     seat->row.ticket = ticket;
     take_player(seat, player);
-    reserve(core, seat);
+    object_touch(core, &seat->object);
+    if (seat->room->row.state != ROOM_STARTING)
+        reserve(core, seat);
 }
 
 void room_seat_unlink(struct core *core, struct room_seat *seat)

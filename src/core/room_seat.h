@@ -60,7 +60,8 @@ struct room_seat *seat_of_key(const struct core *core, int64_t server, struct st
 struct room_seat *room_seat_new(struct core *core, struct room *room, int64_t ticket,
                                 const struct place_player *player, int64_t multi);
 
-/* He asks again for the room in which he has a reservation: the same seat, and its time anew. */
+/* He asks again for the room in which he has a reservation, or will have one when it opens: the
+ * same seat, and its time anew. */
 void room_seat_again(struct core *core, struct room_seat *seat, int64_t ticket,
                      const struct place_player *player);
 

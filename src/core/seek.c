@@ -132,10 +132,30 @@ static int64_t party_of(const struct core *core, const struct allocation *a)
     return allocation_players(a) > 1 ? a->row.id : 0;
 }
 
+/* In a room that is being started: the one that an older request handed over, or NULL. */
+static struct room_seat *handed_seat(const struct allocation *a, const struct room *room,
+                                     struct str name)
+{
+    if (room->row.state != ROOM_STARTING)
+        return NULL;
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        if (seat->row.ticket == a->row.id && str_eq(str_of(seat->row.account), name))
+            return seat;
+    }
+    return NULL;
+}
+
 static struct room_seat *take_seat(struct core *core, const struct allocation *a, struct room *room,
                                    struct str name, int64_t party)
 {
     struct place_player player = player_of(a, name);
+    struct room_seat *handed = handed_seat(a, room, name);
+    if (handed) {
+        handed->row.multi = party;
+        object_touch(core, &handed->object);
+        return handed;
+    }
     struct room_seat *seat = seat_of(core, a, name);
     bool here = seat && seat->room == room;
     if (here && party) {
@@ -530,6 +550,68 @@ static bool join_starting(const struct core *core, const struct allocation *a, s
     return false;
 }
 
+/* True when the seat is that of an older request of somebody who comes. */
+static bool gives_way(const struct core *core, const struct allocation *a,
+                      const struct room_seat *seat)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct allocation *older = allocation_of_player(core, a->row.fleet, name);
+        if (older && older->row.id == seat->row.ticket)
+            return true;
+    }
+    return false;
+}
+
+/* Who has a seat there already only keeps it. Others get what is empty and what the older request
+ * gives up, after those in line; and not in a cluster, which was told who comes. */
+static bool fits_starting(const struct core *core, const struct allocation *a,
+                          const struct room *room)
+{
+    int32_t freed = 0;
+    int32_t kept = 0;
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        bool his = gives_way(core, a, seat);
+        freed += his;
+        kept += his && names_have(a->row.party, str_of(seat->row.account));
+    }
+    bool more = !queue_waits(a->fleet->queue) && a->fleet->config->provider != PROVIDER_AGONES;
+    int32_t players = allocation_players(a);
+    return kept == players || (more && players <= room_empty_seats(room) + freed);
+}
+
+/* The room that is being started for an older request of one of them. */
+static bool take_over_starting(const struct core *core, const struct allocation *a,
+                               struct found *ret)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct allocation *older = allocation_of_player(core, a->row.fleet, name);
+        bool starting = older && older != a && link_in_list(&older->on_ticket);
+        struct room_ticket *ticket = starting ? room_ticket_find(core, older->row.ticket) : NULL;
+        struct room *room = ticket ? room_find(core, ticket->row.room) : NULL;
+        if (!room || room->row.state != ROOM_STARTING || !fits_starting(core, a, room))
+            continue;
+        ret->what = FOUND_STARTING;
+        ret->room = room;
+        ret->ticket = ticket;
+        return true;
+    }
+    return false;
+}
+
+/* So that the room is never empty: nobody would wait for it then, and it would end. */
+static void hand_over(struct core *core, const struct allocation *a, struct room *room)
+{
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        struct place_player player = player_of(a, str_of(seat->row.account));
+        if (names_have(a->row.party, player.account) && gives_way(core, a, seat))
+            room_seat_again(core, seat, a->row.id, &player);
+    }
+}
+
 static void wait_for_room(struct core *core, struct allocation *a, const struct found *found)
 {
     a->how = "spawn";
@@ -601,6 +683,8 @@ static void find_anywhere(const struct core *core, const struct allocation *a, s
     bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
     if (room)
         finds_room(ret, room, "room");
+    else if (take_over_starting(core, a, ret))
+        return;
     else if (!others && !cluster && join_starting(core, a, ret))
         return;
     else if (!others && (ret->host = host_for(core, a)))
@@ -817,7 +901,7 @@ static bool waits_with_older(const struct core *core, const struct fleet *fleet,
     return false;
 }
 
-/* Nobody waits twice in a fleet. What that frees goes to those in line first. */
+/* Nobody waits twice in a fleet. */
 static void supersede(struct core *core, const struct fleet *fleet, struct str party)
 {
     for (struct str name; names_next(&party, &name);) {
@@ -825,32 +909,39 @@ static void supersede(struct core *core, const struct fleet *fleet, struct str p
         if (before)
             allocation_cancel(core, before, ERR_SUPERSEDED, str_of(err_sentence(ERR_SUPERSEDED)));
     }
-    queues_serve(core);
-}
-
-static bool finds_none(struct core *core, const struct row_allocation *row, struct fleet *fleet,
-                       struct found *ret)
-{
-    struct allocation draft = {.row = *row, .fleet = fleet};
-    find_place(core, &draft, ret);
-    return ret->what == FOUND_NOTHING;
 }
 
 /* A newer request takes the place of an older one only when something comes of it: what fails
- * leaves everybody where he was. */
+ * leaves everybody where he was. So what there is for it with the older one in place is what it
+ * gets; only when that is no place yet, it looks once more, after those in line, at what the older
+ * one gave up. */
+static void take_its_place(struct core *core, conn_id conn, const struct row_allocation *row,
+                           struct fleet *fleet)
+{
+    struct found found;
+    const struct allocation draft = {.row = *row, .fleet = fleet};
+    find_place(core, &draft, &found);
+    bool again = found.what == FOUND_LINE || found.what == FOUND_HOST;
+    if (found.what == FOUND_STARTING)
+        hand_over(core, &draft, found.room);
+    if (found.what != FOUND_NOTHING)
+        supersede(core, fleet, row->party);
+    if (again)
+        queues_serve(core);
+    struct allocation *a = allocation_new(core, conn, row, fleet);
+    if (again)
+        seek_place(core, a);
+    else
+        take_place(core, a, &found);
+}
+
 static void open_request(struct core *core, conn_id conn, const struct row_allocation *row,
                          struct fleet *fleet)
 {
-    struct found found;
-    bool older = waits_with_older(core, fleet, row->party);
-    bool fails = older && finds_none(core, row, fleet, &found);
-    if (older && !fails)
-        supersede(core, fleet, row->party);
-    struct allocation *a = allocation_new(core, conn, row, fleet);
-    if (fails)
-        take_place(core, a, &found);
+    if (waits_with_older(core, fleet, row->party))
+        take_its_place(core, conn, row, fleet);
     else
-        seek_place(core, a);
+        seek_place(core, allocation_new(core, conn, row, fleet));
 }
 
 static void take_request(struct core *core, conn_id conn, const struct seek *s, struct fleet *fleet,

@@ -407,16 +407,33 @@ static bool took_its_place(const struct shadow_allocation *a, const struct shado
     return false;
 }
 
+/* Whoever waits for a room and asks again, alone, waits for the same one. In a cluster that may
+ * have failed, and another be asked for, within one batch. */
+static void judge_taken_over(struct world *w, const struct shadow_allocation *a,
+                             const struct shadow_allocation *b)
+{
+    bool alone = a->n_party == 1 && b->n_party == 1 && a->row.fleet != w->pods_id;
+    bool started = b->row.queued_core_ms == 0 && b->row.ticket != 0;
+    if (alone && started && a->row.ticket != 0 && b->row.ticket != a->row.ticket)
+        world_broken(w, "%s of %s has another room started than the one that %s waited for",
+                     b->row.name, b->row.player, a->row.name);
+}
+
 static void judge_superseded(struct world *w, const struct shadow_allocation *a)
 {
+    const struct shadow_allocation *next = NULL;
     size_t at = 0;
     if (a->row.error != ERR_SUPERSEDED || !a->ended)
         return;
     for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
-        if (took_its_place(a, b))
-            return;
+        if (took_its_place(a, b) && (!next || b->row.id < next->row.id))
+            next = b;
     }
-    world_broken(w, "%s of %s made way for a request that was refused", a->row.name, a->row.player);
+    if (next)
+        judge_taken_over(w, a, next);
+    else
+        world_broken(w, "%s of %s made way for a request that was refused", a->row.name,
+                     a->row.player);
 }
 
 static bool is_newly_done(const struct shadow_allocation *a)

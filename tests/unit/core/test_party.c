@@ -443,6 +443,61 @@ static void a_member_who_asks_for_himself_ends_the_waiting_of_his_party(void **s
     has_failed(f, "two", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
 }
 
+static void a_party_takes_over_the_room_that_is_being_started_for_a_member(void **state)
+{
+    struct fixture *f = *state;
+    arena_of(f)->queue_when_full = false;
+    rooms_reconfigure(f);
+    rooms_hosts[0].slots = 1;
+    host_up(f, 0, EU);
+    conn_id alone = asks_for(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    conn_id both = asks_for(f, "t2", "ben", "", "ann");
+    sought_not(f, alone, ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    assert_int_equal(room->reserved, 2);
+    init_room(f, room);
+    found_in(f, both, room);
+    assert_true(sits_in(f, "ann", room) && sits_in(f, "ben", room));
+    assert_true(seat_of(f, "ann")->row.multi == seat_of(f, "ben")->row.multi);
+}
+
+static void a_party_that_a_starting_room_has_no_places_for_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    arena_of(f)->queue_when_full = false;
+    rooms_reconfigure(f);
+    rooms_hosts[0].slots = 1;
+    host_up(f, 0, EU);
+    asks_for(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    asks_for(f, "t2", "cid", "", "dan");
+    sought_not(f, asks_for(f, "t3", "ben", "", "ann,eve"), ERR_NO_CAPACITY,
+               "no capacity in fleet 'arena'");
+    assert_int_equal(room->reserved, 3);
+    init_room(f, room);
+    is_in_state(f, "t1", ALLOCATION_DONE);
+    is_in_state(f, "t2", ALLOCATION_DONE);
+}
+
+/* The places of those who do not come along any more are there for those who do. */
+static void who_takes_over_a_starting_room_has_what_the_older_party_gives_up(void **state)
+{
+    struct fixture *f = *state;
+    arena_of(f)->queue_when_full = false;
+    rooms_reconfigure(f);
+    rooms_hosts[0].slots = 1;
+    host_up(f, 0, EU);
+    asks_for(f, "t1", "ann", "", "ben,cid,dan");
+    struct room *room = spawned(f);
+    conn_id both = asks_for(f, "t2", "ann", "", "eve,flo");
+    has_failed(f, "t1", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    assert_int_equal(room->reserved, 3);
+    init_room(f, room);
+    found_in(f, both, room);
+    assert_null(seat_of(f, "ben"));
+    assert_true(seat_of(f, "ann")->row.multi == seat_of(f, "flo")->row.multi);
+}
+
 static void a_member_who_is_banned_ends_the_waiting_of_his_party(void **state)
 {
     struct fixture *f = *state;
@@ -736,6 +791,9 @@ int main(void)
         SEEKERS_TEST(who_is_behind_those_who_cannot_be_helped_has_seats_held_in_his_time),
         SEEKERS_TEST(a_member_who_is_placed_elsewhere_ends_the_waiting_of_his_party),
         SEEKERS_TEST(a_member_who_asks_for_himself_ends_the_waiting_of_his_party),
+        SEEKERS_TEST(a_party_takes_over_the_room_that_is_being_started_for_a_member),
+        SEEKERS_TEST(a_party_that_a_starting_room_has_no_places_for_changes_nothing),
+        SEEKERS_TEST(who_takes_over_a_starting_room_has_what_the_older_party_gives_up),
         SEEKERS_TEST(a_member_who_is_banned_ends_the_waiting_of_his_party),
         SEEKERS_TEST(a_member_who_is_banned_while_a_room_starts_ends_it_for_all),
         SEEKERS_TEST(a_member_whose_seat_is_taken_away_while_a_room_starts_ends_it_for_all),

@@ -431,11 +431,29 @@ static void a_seat_that_a_newer_request_frees_goes_to_the_line_first(void **stat
     (void)asks_for(f, "party", "p1", "", "p2,p3");
     conn_id ben = asks_for(f, "ben", "ben", "", "");
     queued_at(f, ben, 1);
-    (void)asks_for(f, "t2", "ann", "", ""); /* his seat in the starting room is free again */
+    (void)asks_for(f, "t2", "ann", "", "eve"); /* ann's seat in the starting room is free again */
     sought_not(f, ann, ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
     init_room(f, room);
     is_in_state(f, "ben", ALLOCATION_DONE);
     is_in_state(f, "t2", ALLOCATION_QUEUED);
+}
+
+/* It was ann's before anybody stood in line. */
+static void who_asks_again_while_his_room_starts_keeps_his_seat_there(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    h->slots = 1;
+    host_says(f, h);
+    asks_for(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    asks_for(f, "party", "p1", "", "p2,p3");
+    queued_at(f, seeks(f, "ben", ""), 1);
+    conn_id ann = asks_for(f, "t2", "ann", "", "");
+    has_failed(f, "t1", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    init_room(f, room);
+    found_in(f, ann, room);
+    is_in_state(f, "ben", ALLOCATION_QUEUED);
 }
 
 int main(void)
@@ -469,6 +487,7 @@ int main(void)
         SEEKERS_TEST(the_eta_comes_of_how_seats_were_given),
         SEEKERS_TEST(one_alone_is_not_kept_behind_a_party_that_does_not_fit),
         SEEKERS_TEST(a_seat_that_a_newer_request_frees_goes_to_the_line_first),
+        SEEKERS_TEST(who_asks_again_while_his_room_starts_keeps_his_seat_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -441,6 +441,22 @@ static void what_a_proxy_said_while_nothing_could_be_stored_is_asked_again(void 
     is_in_state(f, "t1", ALLOCATION_DONE);
 }
 
+/* It was told of the seat's token, so the newer request has the same seat. */
+static void a_newer_request_takes_over_the_server_that_a_cluster_was_asked_for(void **state)
+{
+    struct fixture *f = *state;
+    cluster_up(f, 0);
+    asks_cluster(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    int64_t seat = allocation_seat(allocation_of(f, "t1"), 0);
+    conn_id second = asks_cluster(f, "t2", "ann", "", "");
+    has_failed(f, "t1", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    assert_int_equal(room->row.state, ROOM_STARTING);
+    init_room(f, room);
+    found_in(f, second, room);
+    assert_true(cluster_seat(f, "ann")->row.id == seat);
+}
+
 static void a_cluster_without_a_free_server_lets_no_more_wait_than_may(void **state)
 {
     struct fixture *f = *state;
@@ -520,6 +536,7 @@ int main(void)
         SEEKERS_TEST(a_token_that_nobody_answers_for_is_given_up_in_time),
         SEEKERS_TEST(tokens_on_their_way_are_told_again_after_a_restart),
         SEEKERS_TEST(what_a_proxy_said_while_nothing_could_be_stored_is_asked_again),
+        SEEKERS_TEST(a_newer_request_takes_over_the_server_that_a_cluster_was_asked_for),
         SEEKERS_TEST(a_cluster_without_a_free_server_lets_no_more_wait_than_may),
         SEEKERS_TEST(who_was_tried_from_the_line_goes_back_to_it),
         SEEKERS_TEST(a_cluster_without_a_free_server_lets_him_wait_and_asks_again),

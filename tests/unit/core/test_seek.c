@@ -444,7 +444,7 @@ static void whoever_repeats_while_it_is_open_waits_too(void **state)
         found_in(f, conns[i], room);
 }
 
-static void a_newer_request_takes_the_place_of_an_open_one(void **state)
+static void a_newer_request_takes_over_the_room_that_is_being_started(void **state)
 {
     struct fixture *f = *state;
     host_up(f, 0, EU);
@@ -452,11 +452,51 @@ static void a_newer_request_takes_the_place_of_an_open_one(void **state)
     struct room *room = spawned(f);
     conn_id second = asks_for(f, "t2", "ann", "", "");
     sought_not(f, first, ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
-    assert_int_equal(room->row.state, ROOM_ENDING);
+    conn_id third = asks_for(f, "t3", "ann", "", "");
+    sought_not(f, second, ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    assert_int_equal(room->row.state, ROOM_STARTING);
+    assert_int_equal(room->reserved, 1);
+    init_room(f, room);
+    found_in(f, third, room);
+    is_in_state(f, "t1", ALLOCATION_CANCELLED);
+    assert_true(seat_of(f, "ann")->row.ticket == allocation_of(f, "t3")->row.id);
+}
+
+/* What the older one has there is all that there is. */
+static void a_room_for_one_is_taken_over_where_no_other_can_be_started(void **state)
+{
+    struct fixture *f = *state;
+    arena_of(f)->queue_when_full = false;
+    arena_of(f)->max_players = 1;
+    rooms_reconfigure(f);
+    rooms_hosts[0].slots = 1;
+    host_up(f, 0, EU);
+    asks_for(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    int64_t id = room->row.id;
+    asks_for(f, "t2", "ann", "", "");
+    has_failed(f, "t1", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    seal(f);
+    crash(f, 0); /* and it is stored */
+    room = room_find(f->core, id);
+    assert_int_equal(room->reserved, 1);
+    init_room(f, room);
+    is_in_state(f, "t2", ALLOCATION_DONE);
+    assert_true(sits_in(f, "ann", room));
+}
+
+static void a_room_that_is_taken_over_goes_to_another_host_with_its_seats(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    host_up(f, 1, EU);
+    asks_for(f, "t1", "ann", "", "");
+    struct room *room = spawned(f);
+    conn_id second = asks_for(f, "t2", "ann", "", "");
+    fails_to_start(f, room, false);
     struct room *other = spawned(f);
     init_room(f, other);
     found_in(f, second, other);
-    is_in_state(f, "t1", ALLOCATION_CANCELLED);
 }
 
 static void a_seat_in_a_starting_room_gives_way_to_a_later_one(void **state)
@@ -636,7 +676,9 @@ int main(void)
         SEEKERS_TEST(a_repeat_of_a_failure_is_the_same_failure),
         SEEKERS_TEST(the_same_name_for_another_request_is_refused),
         SEEKERS_TEST(whoever_repeats_while_it_is_open_waits_too),
-        SEEKERS_TEST(a_newer_request_takes_the_place_of_an_open_one),
+        SEEKERS_TEST(a_newer_request_takes_over_the_room_that_is_being_started),
+        SEEKERS_TEST(a_room_for_one_is_taken_over_where_no_other_can_be_started),
+        SEEKERS_TEST(a_room_that_is_taken_over_goes_to_another_host_with_its_seats),
         SEEKERS_TEST(a_seat_in_a_starting_room_gives_way_to_a_later_one),
         SEEKERS_TEST(what_cannot_be_is_refused_in_words),
         SEEKERS_TEST(who_is_banned_is_told_until_when),
