@@ -641,6 +641,8 @@ static struct host *host_for(const struct core *core, const struct allocation *a
     bool elsewhere = a->fleet->config->other_regions;
     if (rooms_are_many(core) || allocation_players(a) > a->fleet->config->max_players)
         return NULL;
+    if (version_of(a->fleet).len == 0)
+        return NULL; /* all were switched off since he came to the line */
     return choose_host(core, a->fleet, a->row.region, elsewhere, NULL, 0, &none);
 }
 

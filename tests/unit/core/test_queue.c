@@ -323,6 +323,23 @@ static void those_in_line_get_rooms_of_a_host_that_comes_in_order(void **state)
     is_in_state(f, "a5", ALLOCATION_QUEUED);
 }
 
+static void nothing_is_started_for_a_line_while_no_version_is_on(void **state)
+{
+    struct fixture *f = *state;
+    queued_at(f, seeks(f, "ann", ""), 1);
+    arena_of(f)->versions[0].disabled = true;
+    rooms_reconfigure(f);
+    host_up(f, 0, EU);
+    rooms_pass(f, 3000);
+    assert_int_equal(f->core->rolls[ROW_room].n, 0);
+    is_in_state(f, "ann", ALLOCATION_QUEUED);
+    arena_of(f)->versions[0].disabled = false;
+    rooms_reconfigure(f);
+    rooms_pass(f, 1500);
+    init_room(f, spawned(f));
+    is_in_state(f, "ann", ALLOCATION_DONE);
+}
+
 static void a_region_without_hosts_keeps_nobody_of_another_waiting(void **state)
 {
     struct fixture *f = *state;
@@ -480,6 +497,7 @@ int main(void)
         SEEKERS_TEST(the_line_of_a_fleet_is_served_by_any_of_its_rooms),
         SEEKERS_TEST(both_lines_are_one_order),
         SEEKERS_TEST(those_in_line_get_rooms_of_a_host_that_comes_in_order),
+        SEEKERS_TEST(nothing_is_started_for_a_line_while_no_version_is_on),
         SEEKERS_TEST(a_region_without_hosts_keeps_nobody_of_another_waiting),
         SEEKERS_TEST(the_host_of_a_full_room_being_away_nobody_enters_until_it_is_back),
         SEEKERS_TEST(more_than_the_limit_do_not_wait),
