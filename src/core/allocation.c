@@ -239,8 +239,9 @@ static struct str key_of(const struct core *core, const struct allocation *a, in
                          struct arena *memory)
 {
     char key[SEAT_KEY_SIZE];
-    bool cluster = a->fleet->config && a->fleet->config->provider == PROVIDER_AGONES;
-    return cluster ? (struct str){0} : arena_str(memory, seat_key(core, seat, key));
+    if (!token_mode_has_key(a->fleet, seat))
+        return (struct str){0};
+    return arena_str(memory, seat_key(core, seat, key));
 }
 
 static void fill_success(const struct core *core, const struct allocation *a, struct arena *memory,

@@ -9,21 +9,43 @@ static struct token_mode *newest(const struct fleet *fleet)
     return last ? container_of(last, struct token_mode, in_fleet) : NULL;
 }
 
+/* As they are stored. */
+enum {
+    KIND = 1,    /* enum fleet_token */
+    KEYED = 2,   /* of agents; neither: as it is configured, in folders that did not keep it */
+    KEYLESS = 4, /* of a cluster */
+    KEYS = KEYED | KEYLESS,
+};
+_Static_assert(TOKEN_OPAQUE == 0 && (int)TOKEN_PLAYER_ID == (int)KIND, "a stored mode has them");
+
 /* Seats of folders that kept no modes have what is configured when modes are kept first. */
-static enum fleet_token configured(const struct fleet *fleet)
+static int configured(const struct fleet *fleet)
 {
-    return fleet->config ? fleet->config->token : TOKEN_OPAQUE;
+    const struct fleet_config *config = fleet->config;
+    if (!config)
+        return TOKEN_OPAQUE | KEYED;
+    return (int)config->token | (config->provider == PROVIDER_AGONES ? KEYLESS : KEYED);
+}
+
+static int mode_of(const struct fleet *fleet, int64_t seat)
+{
+    int mode = configured(fleet);
+    LIST_EACH(&fleet->token_modes, m, struct token_mode, in_fleet)
+    {
+        if (m->row.from_seat <= seat && !PLANTED(token_reconfigured))
+            mode = m->row.mode;
+    }
+    return mode & KEYS ? mode : mode | (configured(fleet) & KEYS);
 }
 
 enum fleet_token token_mode_of(const struct fleet *fleet, int64_t seat)
 {
-    enum fleet_token mode = configured(fleet);
-    LIST_EACH(&fleet->token_modes, m, struct token_mode, in_fleet)
-    {
-        if (m->row.from_seat <= seat && !PLANTED(token_reconfigured))
-            mode = (enum fleet_token)m->row.mode;
-    }
-    return mode;
+    return (enum fleet_token)(mode_of(fleet, seat) & KIND);
+}
+
+bool token_mode_has_key(const struct fleet *fleet, int64_t seat)
+{
+    return mode_of(fleet, seat) & KEYED;
 }
 
 enum fleet_token token_mode_now(const struct fleet *fleet)
@@ -78,15 +100,20 @@ static void forget(struct core *core, struct fleet *fleet)
 
 static void settle(struct core *core, struct fleet *fleet)
 {
-    const struct token_mode *last = newest(fleet);
-    if (!fleet->config || fleet->config->provider == PROVIDER_CHAT ||
-        (last && last->row.mode == (int8_t)fleet->config->token))
+    struct token_mode *last = newest(fleet);
+    if (!fleet->config || fleet->config->provider == PROVIDER_CHAT)
+        return;
+    if (last && !(last->row.mode & KEYS)) {
+        last->row.mode = (int8_t)(last->row.mode | (configured(fleet) & KEYS));
+        object_touch(core, &last->object);
+    }
+    if (last && last->row.mode == configured(fleet))
         return;
     struct row_token_mode row = {
         .id = object_new_id(core, ROW_token_mode),
         .fleet = (int32_t)fleet->row.id,
         .from_seat = last ? core->next_id[ROW_seat] : 0,
-        .mode = (int8_t)fleet->config->token,
+        .mode = (int8_t)configured(fleet),
     };
     object_touch(core, &enter(core, fleet, &row)->object);
     forget(core, fleet);
@@ -102,7 +129,7 @@ void token_modes_settle(struct core *core)
 int token_mode_load_row(struct core *core, const struct row_token_mode *row)
 {
     struct fleet *fleet = fleet_find(core, row->fleet);
-    if (!fleet || (row->mode != TOKEN_OPAQUE && row->mode != TOKEN_PLAYER_ID) ||
+    if (!fleet || (row->mode & ~(KIND | KEYS)) || (row->mode & KEYS) == KEYS ||
         (newest(fleet) && newest(fleet)->row.from_seat > row->from_seat))
         return ERR_FORMAT;
     enter(core, fleet, row)->object.stored = true;

@@ -1,6 +1,7 @@
-/* Which kind of routing token the seats of a fleet have. A seat keeps what it was given, and so
- * does the result that named it: a proxy and the player know him by it, whatever the configuration
- * says later. Seats are told apart by their ids, which only grow. Visible inside src/core only. */
+/* Which kind of routing token the seats of a fleet have, and whether they have a key. A seat keeps
+ * what it was given, and so does the result that named it: a proxy, a game server and the player
+ * know him by it, whatever the configuration says later. Seats are told apart by their ids, which
+ * only grow. Visible inside src/core only. */
 #pragma once
 
 #include "base/list.h"
@@ -18,6 +19,9 @@ struct token_mode {
 
 /* That of a seat of the fleet, also of one that is gone. */
 enum fleet_token token_mode_of(const struct fleet *fleet, int64_t seat);
+
+/* Game servers of agents ask for a key, those of a cluster do not. */
+bool token_mode_has_key(const struct fleet *fleet, int64_t seat);
 
 /* That of seats which are made from now on. */
 enum fleet_token token_mode_now(const struct fleet *fleet);

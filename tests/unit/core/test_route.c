@@ -156,6 +156,62 @@ static void a_result_that_is_asked_for_again_has_the_token_that_it_had(void **st
     assert_true(str_eq(token, str_of(first)));
 }
 
+static void is_still_in_cluster(struct fixture *f, const char *text)
+{
+    char again[2000];
+    conn_id conn = asks_cluster(f, "t1", "ann", "", "ben");
+    print_result(sought(f, conn, ENVELOPE_SUCCESS), again, sizeof(again));
+    assert_string_equal(again, text);
+}
+
+/* Only game servers of agents ask for keys. */
+static void a_result_has_no_key_more_or_less_when_its_fleet_is_configured_no_more(void **state)
+{
+    struct fixture *f = *state;
+    char text[2000];
+    cluster_up(f, 0);
+    conn_id conn = asks_cluster(f, "t1", "ann", "", "ben");
+    init_room(f, spawned(f));
+    print_result(sought(f, conn, ENVELOPE_SUCCESS), text, sizeof(text));
+    assert_null(strstr(text, "\"key\""));
+    f->config.n_fleets--;
+    rooms_reconfigure(f);
+    is_still_in_cluster(f, text);
+    seal(f);
+    crash(f, 1000);
+    is_still_in_cluster(f, text);
+    f->config.n_fleets++;
+    cluster_of(f)->provider = PROVIDER_AGENT;
+    rooms_reconfigure(f);
+    rooms_pass(f, TICK_MS);
+    is_still_in_cluster(f, text);
+}
+
+/* What was stored before keys were kept has those of the configuration it is read with first. */
+static void whether_seats_have_keys_is_kept_from_now_on(void **state)
+{
+    struct fixture *f = *state;
+    char text[2000];
+    cluster_up(f, 0);
+    conn_id conn = asks_cluster(f, "t1", "ann", "", "ben");
+    init_room(f, spawned(f));
+    print_result(sought(f, conn, ENVELOPE_SUCCESS), text, sizeof(text));
+    LIST_EACH(&fleet_find_named(f->core, "cluster")->token_modes, m, struct token_mode, in_fleet)
+    {
+        m->row.mode &= TOKEN_PLAYER_ID;
+        object_touch(f->core, &m->object);
+    }
+    seal(f);
+    crash(f, 1000);
+    int before = modes(f);
+    is_still_in_cluster(f, text);
+    rooms_pass(f, TICK_MS);
+    assert_int_equal(modes(f), before);
+    f->config.n_fleets--;
+    rooms_reconfigure(f);
+    is_still_in_cluster(f, text);
+}
+
 /* The bytes of a seat's token as text; false when they are none. */
 static bool token_as_id(struct fixture *f, const char *account, char dst[TOKEN_RAW + 1])
 {
@@ -519,6 +575,8 @@ int main(void)
         SEEKERS_TEST(a_seat_keeps_its_token_when_the_fleet_is_configured_otherwise),
         SEEKERS_TEST(a_seat_keeps_its_token_over_a_restart_with_another_configuration),
         SEEKERS_TEST(a_result_that_is_asked_for_again_has_the_token_that_it_had),
+        SEEKERS_TEST(a_result_has_no_key_more_or_less_when_its_fleet_is_configured_no_more),
+        SEEKERS_TEST(whether_seats_have_keys_is_kept_from_now_on),
         SEEKERS_TEST(a_players_id_that_is_anothers_opaque_token_is_refused),
         SEEKERS_TEST(modes_that_no_seat_needs_are_forgotten),
         SEEKERS_TEST(a_fleet_that_is_taken_out_of_the_configuration_keeps_its_tokens),
