@@ -546,6 +546,7 @@ static void say_queued(struct core *core, struct allocation *a)
         return;
     }
     a->told_position = queue_position(a, NULL);
+    a->told_room = a->row.room;
     allocation_note(core, a, NOTE_ALLOCATION_QUEUED)->load = a->told_position;
     answer_all(core, a);
 }

@@ -53,7 +53,8 @@ struct allocation {
     int32_t unrouted;        /* tokens of its seats that no proxy has confirmed */
     struct queue *queue;     /* QUEUED: where it stands */
     struct link in_arrivals; /* … and there, by when it came */
-    int64_t told_core_ms;    /* … when its position was last told */
+    int64_t told_core_ms; /* … when its place was last told: in which line (a room's, 0 = the */
+    int64_t told_room;    /* fleet's), and where in it */
     int32_t told_position;
     struct deadline deadline; /* row.deadline_core_ms */
     struct link in_finished;  /* core->allocations_finished */

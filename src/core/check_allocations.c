@@ -45,6 +45,9 @@ static const char *check_order(struct core *core, const struct queue *q)
         if (q->line[i]->queue != q || queue_position(q->line[i], NULL) != (int32_t)i + 1)
             return broken(core, "allocation %" PRId64 " stands where it does not belong",
                           q->line[i]->row.id);
+        if (!queue_is_told(q->line[i]) && !deadline_is_set(&q->tell))
+            return broken(core, "allocation %" PRId64 " is never told where it stands",
+                          q->line[i]->row.id);
     }
     size_t n = 0;
     LIST_EACH(&q->arrivals, a, struct allocation, in_arrivals)

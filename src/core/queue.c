@@ -453,18 +453,24 @@ void queues_serve(struct core *core)
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
 
+bool queue_is_told(const struct allocation *a)
+{
+    return a->told_position == queue_position(a, NULL) && a->told_room == a->row.room;
+}
+
 /* At most once in QUEUE_TELL_MS to each of them. */
 static void tell_positions(struct core *core, struct queue *q)
 {
     for (size_t i = 0; i < q->n; i++) {
         struct allocation *a = q->line[i];
-        if (a->told_position == (int32_t)i + 1)
+        if (queue_is_told(a))
             continue;
         if (a->told_core_ms && core->now.core_ms - a->told_core_ms < QUEUE_TELL_MS) {
             positions_changed(core, q);
             continue;
         }
         a->told_position = (int32_t)i + 1;
+        a->told_room = a->row.room;
         a->told_core_ms = core->now.core_ms;
         if (a->row.bus & BUSES_ALL)
             allocation_tell(core, a, a->row.bus, true);

@@ -75,6 +75,9 @@ bool queue_comes_before(const struct allocation *a, const struct allocation *b);
 /* It stands where it stood, with so many players less. */
 void queue_shrank(struct core *core, const struct allocation *a, int32_t players);
 
+/* Whoever shows it knows in which line it stands, and where. */
+bool queue_is_told(const struct allocation *a);
+
 /* From 1; and how many players stand before it. */
 int32_t queue_position(const struct allocation *a, int32_t *ret_ahead);
 int64_t queue_eta_ms(const struct allocation *a);

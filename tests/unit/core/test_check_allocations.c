@@ -66,6 +66,15 @@ static void an_allocation_is_in_no_line(void **state)
     is_said(f, "allocation ", " is in the wrong line");
 }
 
+static void somebody_is_never_told_where_he_stands(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    s.first->told_room++;
+    deadline_clear(f->core, &s.first->queue->tell);
+    is_said(f, "allocation ", " is never told where it stands");
+}
+
 static void somebody_waits_for_what_was_said(void **state)
 {
     struct fixture *f = *state;
@@ -225,6 +234,7 @@ static void somebody_waits_for_a_room_that_is_over(void **state)
     s.failed->queue = s.full->queue;
     list_append(&s.full->queue->arrivals, &s.failed->in_arrivals);
     s.failed->row.state = ALLOCATION_QUEUED;
+    s.failed->told_position = 1;
     chain_add(&f->core->allocations_by_player, str_hash(0, STR("dan")),
               &s.failed->himself.by_player);
     s.failed->himself.of = s.failed;
@@ -271,6 +281,7 @@ int main(void)
         SEEKERS_TEST(an_allocation_has_no_deadline),
         SEEKERS_TEST(an_allocation_waits_for_nothing),
         SEEKERS_TEST(an_allocation_is_in_no_line),
+        SEEKERS_TEST(somebody_is_never_told_where_he_stands),
         SEEKERS_TEST(somebody_waits_for_what_was_said),
         SEEKERS_TEST(an_allocation_has_another_name),
         SEEKERS_TEST(a_player_waits_twice),

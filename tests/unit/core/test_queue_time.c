@@ -144,6 +144,33 @@ static void who_comes_to_a_line_is_told_of_it_once(void **state)
     assert_true(allocation_of(f, "ann")->row.owed);
 }
 
+/* The first of a room's line whose room ends is the first of the fleet's. */
+static void who_comes_to_another_line_is_told_so_though_his_position_is_the_same(void **state)
+{
+    struct fixture *f = *state;
+    rooms_hosts[0].slots = 2;
+    struct fake_host *h = host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    (void)room_with(f, "q1,q2,q3,q4");
+    h->leaving = true;
+    host_says(f, h);
+    struct event e = wants_by_bus(f, "ann", "ann");
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    e.seek.any_room = true;
+    step(f, &e);
+    assert_true(str_eq(nth_effect(f, EFFECT_RESULT, 0, 0)->result->queue_id, STR("room-1")));
+    ends(f, room);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 0); /* he was told less than 1 s ago */
+    rooms_pass(f, 1000);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 1);
+    const struct effect *news = nth_effect(f, EFFECT_RESULT, 0, 0);
+    assert_true(news->on);
+    assert_true(str_eq(news->result->queue_id, STR("fleet-arena")));
+    assert_int_equal(news->result->position, 1);
+    rooms_pass(f, 5000);
+    assert_int_equal(count_effects(f, EFFECT_RESULT, 0), 0); /* once */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +183,7 @@ int main(void)
             who_is_served_in_the_step_in_which_he_comes_to_the_line_is_not_told_that_he_waits),
         SEEKERS_TEST(nor_is_his_bus),
         SEEKERS_TEST(who_comes_to_a_line_is_told_of_it_once),
+        SEEKERS_TEST(who_comes_to_another_line_is_told_so_though_his_position_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
