@@ -75,8 +75,10 @@ static void road_init(struct road *r, const struct control *c)
 
 static void road_is_well(struct road *r, const char *what)
 {
+    char quoted[LOG_QUOTE_MAX + 8];
     if (r->complaint[0])
-        log_line(LOG_INFO, "the control plane is back", "for=%s url=\"%s\"", what, r->base);
+        log_line(LOG_INFO, "the control plane is back", "for=%s url=%s", what,
+                 log_quote(quoted, str_of(r->base)));
     r->complaint[0] = '\0';
     r->failures = 0;
     r->hops = 0;
@@ -96,11 +98,12 @@ static const char *trouble(int status)
 static void road_complain(struct road *r, const char *what, int status, const char *why)
 {
     char quoted[LOG_QUOTE_MAX + 8];
+    char url[LOG_QUOTE_MAX + 8];
     if (strcmp(r->complaint, why) == 0)
         return;
     snprintf(r->complaint, sizeof(r->complaint), "%s", why);
-    log_line(LOG_WARN, trouble(status), "for=%s url=\"%s\" reason=%s", what, r->base,
-             log_quote(quoted, str_of(why)));
+    log_line(LOG_WARN, trouble(status), "for=%s url=%s reason=%s", what,
+             log_quote(url, str_of(r->base)), log_quote(quoted, str_of(why)));
 }
 
 /* Somewhere between half of it and all of it, so that a thousand agents do not come at once. */

@@ -223,8 +223,9 @@ void shim_replace(struct process *p)
     if (p->fds[FD_PIDFD] < 0)
         return;
     if (shim_start(p, why) != 0) {
-        log_line(LOG_WARN, "shim_not_replaced", "server=%" PRId64 " why=\"%s\"", p->spec.server,
-                 why);
+        char quoted[LOG_QUOTE_MAX + 8];
+        log_line(LOG_WARN, "shim_not_replaced", "server=%" PRId64 " why=%s", p->spec.server,
+                 log_quote(quoted, str_of(why)));
         return;
     }
     uint32_t fds = 0;

@@ -250,12 +250,14 @@ static void take_message(struct pubsub *p, const struct json *received)
 static size_t take_messages(struct pubsub *p, struct str body)
 {
     char why[JSON_WHY_MAX];
+    char quoted[LOG_QUOTE_MAX + 8];
     struct json *root = json_parse(body, why);
     const struct json *list =
         root && json_kind(root) == JSON_KIND_OBJECT ? json_member(root, "receivedMessages") : NULL;
     size_t n = list && json_kind(list) == JSON_KIND_ARRAY ? json_length(list) : 0;
     if (!root)
-        log_line(LOG_WARN, "Pub/Sub answered a pull with what is no JSON", "why=\"%s\"", why);
+        log_line(LOG_WARN, "Pub/Sub answered a pull with what is no JSON", "why=%s",
+                 log_quote(quoted, str_of(why)));
     for (size_t i = 0; i < n; i++) {
         const struct json *received = json_item(list, i);
         if (json_kind(received) == JSON_KIND_OBJECT)

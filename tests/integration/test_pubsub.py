@@ -388,6 +388,16 @@ def test_what_an_operator_can_do_is_said(make, fake):
 # --- what cannot be read
 
 
+def test_the_line_about_an_answer_that_is_no_json_can_be_read_by_machines(world, host, fake):
+    fake.garble("pull", b'{"receivedMessages":[] "x":1}')
+    fake.publish(REQUESTS, request("t-1"))  # the pull under way is over
+    line, *_ = world.wait(
+        lambda: world.muster.log_lines("Pub/Sub answered a pull with what is no JSON"), "a line")
+    assert '"' in line["why"]
+    assert set(line) == {"ts", "level", "msg", "why"}
+    assert result_of(fake, "t-1")
+
+
 POISON = {"no json": "no json", "no ticket": '{"fleet":"arena"}', "no name": '{"ticketId":7}',
           "no text": b"\xff\xfe", "a list": "[]", "null": "null", "nothing": "", "long": "x" * 200000}
 

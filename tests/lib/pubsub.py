@@ -262,6 +262,10 @@ class PubSub:
         """The next requests of that verb ("pull"), or of that name and verb ("results:publish")."""
         self.faults[name] += [status] * times
 
+    def garble(self, name, body):
+        """The next is answered with this, and nothing is done."""
+        self.faults[name].append(body)
+
     def cut(self, name, times=1, after=False):
         """after: it was done, and the answer is lost."""
         self.faults[name] += ["after" if after else "before"] * times
@@ -346,7 +350,7 @@ class PubSub:
         whole = handler.path.rsplit("/", 1)[1]  # "results:publish"
         try:
             fault = self.fault(whole, whole.rsplit(":", 1)[-1])
-            answer = self.answer(handler, method, body)
+            answer = fault if isinstance(fault, bytes) else self.answer(handler, method, body)
             if fault == "after":
                 raise Cut
             self.reply(handler, 200, answer)
@@ -373,7 +377,7 @@ class PubSub:
         return fault
 
     def reply(self, handler, status, answer):
-        body = json.dumps(answer).encode()
+        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         handler.send_response(status)
         handler.send_header("Content-Type", "application/json; charset=UTF-8")
         handler.send_header("Content-Length", str(len(body)))
