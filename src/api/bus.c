@@ -19,16 +19,18 @@
 #include "wire/envelope.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MESSAGES_MAX = 8, /* of one name; another is acknowledged, these stand for it */
+    MESSAGES_MAX = 8, /* of one request; another is acknowledged, these stand for it */
     BACKLOG_MAX = 16 * 1024 * 1024,
     SHOWN_BYTES = 200, /* of a message that cannot be read, in the log */
 };
 
-/* A request under way. */
+/* A request under way. What else comes under its name is a request of its own: core refuses it, and
+ * that is no word on this one. */
 struct asked {
     struct bus *bus;
     struct chain_link by_name;
@@ -36,6 +38,7 @@ struct asked {
     int64_t again_ms;      /* monotonic: when it is stepped again */
     int64_t allocation;    /* below 0: it never became one; 0: core has said nothing yet */
     uint64_t hash;
+    uint8_t arguments[OPERATE_DIGEST];
     bus_message messages[MESSAGES_MAX];
     uint8_t n_messages;
     uint8_t name_len;
@@ -133,22 +136,26 @@ static uint64_t hash_of(const struct bus *b, struct str name)
     return str_hash((uint64_t)b->ops->kind, name);
 }
 
-static struct asked *find_asked(const struct buses *all, const struct bus *b, struct str name)
+static struct asked *find_asked(const struct buses *all, const struct bus *b, struct str name,
+                                const uint8_t arguments[OPERATE_DIGEST])
 {
     struct chain_link *n = chain_first(&all->by_name, hash_of(b, name));
     for (; n; n = n->next) {
         struct asked *a = container_of(n, struct asked, by_name);
-        if (a->bus == b && str_eq((struct str){a->name, a->name_len}, name))
+        if (a->bus == b && str_eq((struct str){a->name, a->name_len}, name) &&
+            memcmp(a->arguments, arguments, OPERATE_DIGEST) == 0)
             return a;
     }
     return NULL;
 }
 
-static struct asked *add_asked(struct buses *all, struct bus *b, struct str name, struct str body)
+static struct asked *add_asked(struct buses *all, struct bus *b, struct str name,
+                               const uint8_t arguments[OPERATE_DIGEST], struct str body)
 {
     struct asked *a = xmalloc(sizeof(*a) + body.len);
     *a = (struct asked){.bus = b, .hash = hash_of(b, name), .name_len = (uint8_t)name.len};
     memcpy(a->name, name.at, name.len);
+    memcpy(a->arguments, arguments, OPERATE_DIGEST);
     memcpy(a->body, body.at, body.len);
     a->body_len = body.len;
     chain_add(&all->by_name, a->hash, &a->by_name);
@@ -243,10 +250,11 @@ static bool is_connected(const struct bus *b)
     return f.connected;
 }
 
-/* The bus has the result now and will get rid of it, so core need not be asked again. */
+/* The bus has the result now and will get rid of it, so core need not be asked again. Returns what
+ * the bus shall call it by: a refusal is never an allocation's. */
 static int64_t answered(struct buses *all, struct bus *b, const struct effect *e)
 {
-    struct asked *a = find_asked(all, b, e->result->ticket_id);
+    struct asked *a = find_asked(all, b, e->result->ticket_id, e->arguments);
     if (!a)
         return e->object;
     if (a->allocation == 0) {
@@ -254,7 +262,7 @@ static int64_t answered(struct buses *all, struct bus *b, const struct effect *e
         (void)map_put(&all->by_allocation, key_of(b, a->allocation), a);
     }
     list_remove(&a->in_silent);
-    return e->object != 0 ? e->object : a->allocation;
+    return e->object == 0 && a->allocation < 0 ? a->allocation : e->object;
 }
 
 static void release_result(struct buses *all, const struct effect *e)
@@ -289,46 +297,65 @@ void bus_published(struct bus *b, int64_t allocation, int8_t state)
 
 /* ── requests ──────────────────────────────────────────────────────────────────────────────── */
 
-static void step(struct buses *all, struct asked *a, const struct envelope_request *r)
+static int fill(const struct buses *all, const struct envelope_request *r, struct seek *ret,
+                char why[SEEKING_WHY_MAX])
 {
-    char why[SEEKING_WHY_MAX];
-    struct event e = {.kind = EVENT_SEEK};
     const struct core_config *config = core_config(pipeline_core(all->doors->pipeline));
-    if (seeking_fill(config, NULL, r, STR(""), &e.seek, why) != 0) {
-        refuse(all, a, why);
-        return;
-    }
-    e.seek.bus = a->bus->ops->kind;
+    return seeking_fill(config, NULL, r, STR(""), ret, why);
+}
+
+static void step(struct buses *all, struct asked *a, struct event *e)
+{
+    e->seek.bus = a->bus->ops->kind;
     if (a->allocation == 0) {
         list_remove(&a->in_silent);
         a->again_ms = all->doors->monotonic_ms + BUS_AGAIN_MS;
         list_append(&all->silent, &a->in_silent);
     }
     if (!is_read_only(all)) /* else core would refuse it, and nobody asks for that */
-        doors_event(all->doors, &e);
+        doors_event(all->doors, e);
 }
 
 static void bury(struct bus *b, bus_message m, struct str body, const char *why)
 {
     char text[LOG_QUOTE_MAX + 8];
+    char quoted[LOG_QUOTE_MAX + 8];
     struct str start = {body.at, body.len < SHOWN_BYTES ? body.len : SHOWN_BYTES};
     b->unreadable++;
-    log_line(LOG_WARN, "a message cannot be read", "bus=%s why=\"%s\" bytes=%zu begins=%s",
-             b->ops->name, why, body.len, log_quote(text, start));
+    log_line(LOG_WARN, "a message cannot be read", "bus=%s why=%s bytes=%zu begins=%s",
+             b->ops->name, log_quote(quoted, str_of(why)), body.len, log_quote(text, start));
     b->ops->bury(b, m, body, why);
 }
 
-static void take(struct buses *all, struct bus *b, bus_message m, struct str body,
-                 const struct envelope_request *r, const char *why)
+static struct asked *ask(struct buses *all, struct bus *b, bus_message m, struct str name,
+                         const uint8_t arguments[OPERATE_DIGEST], struct str body)
 {
-    struct asked *a = find_asked(all, b, r->ticket_id);
+    struct asked *a = find_asked(all, b, name, arguments);
     if (!a)
-        a = add_asked(all, b, r->ticket_id, body);
+        a = add_asked(all, b, name, arguments, body);
     add_message(a, m);
-    if (why)
-        refuse(all, a, why);
+    return a;
+}
+
+/* Whatever is refused with one sentence has one result. */
+static void take_wrong(struct buses *all, struct bus *b, bus_message m, struct str body,
+                       struct str name, const char *why)
+{
+    uint8_t arguments[OPERATE_DIGEST];
+    (void)crypto_generichash(arguments, sizeof(arguments), (const uint8_t *)why, strlen(why), NULL,
+                             0);
+    refuse(all, ask(all, b, m, name, arguments, body), why);
+}
+
+static void take(struct buses *all, struct bus *b, bus_message m, struct str body,
+                 const struct envelope_request *r)
+{
+    char why[SEEKING_WHY_MAX];
+    struct event e = {.kind = EVENT_SEEK};
+    if (fill(all, r, &e.seek, why) != 0)
+        take_wrong(all, b, m, body, r->ticket_id, why);
     else
-        step(all, a, r);
+        step(all, ask(all, b, m, r->ticket_id, e.seek.arguments, body), &e);
 }
 
 void bus_received(struct bus *b, bus_message m, struct str body, bool again)
@@ -346,10 +373,10 @@ void bus_received(struct bus *b, bus_message m, struct str body, bool again)
     doors_read_clocks(all->doors);
     switch (envelope_read(body, &r, why)) {
     case ENVELOPE_OURS:
-        take(all, b, m, body, &r, NULL);
+        take(all, b, m, body, &r);
         break;
     case ENVELOPE_WRONG:
-        take(all, b, m, body, &r, why);
+        take_wrong(all, b, m, body, r.ticket_id, why);
         break;
     case ENVELOPE_FOREIGN:
         b->foreign++;
@@ -376,14 +403,20 @@ static void tell_core(struct buses *all)
     buf_clear(&all->told);
 }
 
+/* A region that it names may be configured no more. */
 static void ask_again(struct buses *all, struct asked *a)
 {
     struct envelope_request r;
+    struct event e = {.kind = EVENT_SEEK};
     char why[ENVELOPE_WHY_MAX];
+    char wrong[SEEKING_WHY_MAX];
     enum envelope_verdict v = envelope_read((struct str){a->body, a->body_len}, &r, why);
     assert(v == ENVELOPE_OURS);
     (void)v;
-    step(all, a, &r);
+    if (fill(all, &r, &e.seek, wrong) != 0)
+        refuse(all, a, wrong);
+    else
+        step(all, a, &e);
     envelope_done(&r);
 }
 

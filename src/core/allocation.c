@@ -321,10 +321,16 @@ void allocation_answer(struct core *core, const struct allocation *a, conn_id co
     e->result = result;
 }
 
+const uint8_t *arguments_keep(struct core *core, const uint8_t arguments[OPERATE_DIGEST])
+{
+    return memcpy(arena_alloc(&core->out->arena, OPERATE_DIGEST), arguments, OPERATE_DIGEST);
+}
+
 void allocation_tell(struct core *core, const struct allocation *a, int8_t buses, bool news)
 {
     struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
     fill_result(core, a, &core->out->arena, result);
+    const uint8_t *arguments = arguments_keep(core, a->row.arguments);
     for (int8_t bus = 1; bus <= BUSES_ALL; bus = (int8_t)(bus << 1)) {
         if (!(buses & bus))
             continue;
@@ -334,6 +340,7 @@ void allocation_tell(struct core *core, const struct allocation *a, int8_t buses
         e->verb = bus;
         e->on = news;
         e->result = result;
+        e->arguments = arguments;
     }
 }
 

@@ -111,6 +111,9 @@ void allocation_ask_by(struct core *core, struct allocation *a, int8_t bus);
 void allocation_answer(struct core *core, const struct allocation *a, conn_id conn);
 void allocation_tell(struct core *core, const struct allocation *a, int8_t buses, bool news);
 
+/* For an effect, which outlives the event. */
+const uint8_t *arguments_keep(struct core *core, const uint8_t arguments[OPERATE_DIGEST]);
+
 /* Its seats are there; it is over; it stands in the room's line, or when NULL in its fleet's; it
  * leaves that, to be placed. */
 void allocation_done(struct core *core, struct allocation *a, const struct room *room);

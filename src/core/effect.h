@@ -45,7 +45,8 @@ enum effect_kind {
 
     /* Owed until EVENT_PUBLISHED; conn is 0. on: nobody waits for it but whoever shows positions,
      * so that one may be lost. */
-    EFFECT_RESULT, /* object: the allocation, event: its state, verb: enum seek_bus, result */
+    EFFECT_RESULT, /* object: the allocation, 0 = refused; event: its state, verb: enum seek_bus,
+                      arguments: of the request that it answers, result */
 
     /* To a proxy of PROVIDER_AGONES; conn is 0. on: add, answered with EVENT_ROUTED; else remove.
      */
@@ -217,6 +218,7 @@ struct effect {
     const struct spawn *spawn;
     const struct taken *taken;
     const struct envelope_result *result;
+    const uint8_t *arguments; /* EFFECT_RESULT: OPERATE_DIGEST bytes */
     struct chat_list servers; /* EFFECT_CHAT_HELLO: encoded struct chat_server_entry */
 };
 

@@ -808,6 +808,7 @@ static void refuse(struct core *core, conn_id conn, const struct seek *s, int er
     e->verb = (int8_t)s->bus;
     e->text = text;
     e->result = result;
+    e->arguments = arguments_keep(core, s->arguments);
 }
 
 static bool is_id(struct str id)

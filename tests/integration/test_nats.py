@@ -163,6 +163,18 @@ def test_poison_goes_to_the_dead_letters_and_never_loops(start, client):
     assert client.nothing_more(dead, 1.0) == []
 
 
+def test_the_line_about_poison_can_be_read_by_machines(start, client):
+    """What is wrong with it is said in its own words, which may be anything."""
+    world = start()
+    dead = client.follow(DEAD)
+    poison = b'{"ticketId":"t" "fleet":"arena"}'
+    client.store(REQUEST, poison)
+    why = client.next(dead).head["Muster-Error"]
+    line, = world.wait(lambda: world.muster.log_lines("a message cannot be read"), "a line")
+    assert '"' in why
+    assert (line["why"], line["bytes"], line["begins"]) == (why, len(poison), poison.decode())
+
+
 def test_a_message_that_came_too_often_is_a_dead_letter(broker, start, client):
     """Whoever took it before us never acknowledged: it may be what crashes him."""
     client.make_stream()
@@ -217,6 +229,21 @@ def test_the_same_name_for_something_else_is_refused(world, agent, client):
     assert (refused["ticketId"], refused["status"]) == ("t", "Failure")
     assert seats_of(world, "bob") == []
     await_acknowledged(client)
+
+
+def test_a_conflict_does_not_swallow_the_failure_of_whom_it_is_about(start, client):
+    """Both would be "t:Failure", and the broker drops the second of one id."""
+    start(when_full="queue", queue_timeout_s=2)
+    results = client.follow(RESULT)
+    client.publish_at_once(REQUEST, request("t", "ann"), request("t", "bob"))
+    said = client.take(results, 3)
+    queued, = (m for m in said if m.json["status"] == "Queued")
+    late, = (m for m in said if m.head.get("Nats-Msg-Id") == "t:Failure")
+    conflict, = (m for m in said if m is not queued and m is not late)
+    assert late.json["errorMessage"] == "queue timeout after 2 s"
+    assert (conflict.json["status"], conflict.head) == ("Failure", {})
+    assert await_acknowledged(client)["delivered"]["consumer_seq"] == 2
+    assert client.nothing_more(results) == []
 
 
 def test_a_request_that_came_over_http_first_is_answered_here_too(world, agent, client):

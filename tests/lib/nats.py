@@ -14,6 +14,11 @@ STREAM = "MUSTER"
 REQUEST, RESULT, DEAD = (f"muster.allocation.{name}" for name in ("request", "result", "dead"))
 
 
+def publication(subject, body, reply=""):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return f"PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
+
+
 class NatsServer:
     """Started on a free port, which it keeps over restarts; always stopped again."""
 
@@ -131,8 +136,11 @@ class NatsClient:
         return sid
 
     def publish(self, subject, body=b"", reply=""):
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send(f"PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n")
+        self.send(publication(subject, body, reply))
+
+    def publish_at_once(self, subject, *bodies):
+        """In one write: whoever reads them has the last before he can answer the first."""
+        self.send(b"".join(publication(subject, body) for body in bodies))
 
     def publish_named(self, subject, name, reply):
         """With an id of which JetStream drops repeats for a while."""

@@ -322,6 +322,63 @@ static void many_of_one_name_are_not_all_kept(void **state)
         assert_int_equal(w->fake->acknowledged[m], 1);
 }
 
+/* The broker drops what has the name and the status of an allocation's result, so whatever is none
+ * must not pass for one. */
+static void a_conflict_is_a_refusal_of_its_own_message_only(void **state)
+{
+    struct world *w = *state;
+    receive(w, 1, ASKS("t", "ann"));
+    receive(w, 2, ASKS("t", "bob"));
+    receive(w, 3, ASKS("t", "cid"));
+    turn(w);
+    assert_int_equal(w->fake->n_published, 3);
+    int queued = 0;
+    while (strcmp(w->fake->published[queued].status, "Queued") != 0)
+        assert_true(++queued < 3);
+    int bobs = queued == 0 ? 1 : 0;
+    int cids = 3 - queued - bobs;
+    assert_true(w->fake->published[queued].allocation > 0);
+    assert_string_equal(w->fake->published[bobs].status, "Failure");
+    assert_true(w->fake->published[bobs].allocation < 0);
+    assert_true(w->fake->published[cids].allocation < 0);
+    confirm(w, bobs);
+    assert_int_equal(w->fake->acknowledged[1], 0);
+    assert_int_equal(w->fake->acknowledged[2], 1);
+    assert_int_equal(w->fake->acknowledged[3], 0);
+    assert_int_equal(counts(w).allocations_owed, 1);
+    confirm(w, queued);
+    assert_int_equal(w->fake->acknowledged[1], 1);
+    assert_int_equal(w->fake->acknowledged[3], 0);
+    confirm(w, cids);
+    assert_int_equal(w->fake->acknowledged[3], 1);
+    assert_int_equal(counts(w).allocations_owed, 0);
+}
+
+static void what_is_wrong_under_the_name_of_another_is_too(void **state)
+{
+    struct world *w = *state;
+    receive(w, 1, ASKS("t", "ann"));
+    turn(w);
+    receive(w, 2, "{\"ticketId\":\"t\",\"fleet\":\"arena\"}");
+    receive(w, 3,
+            "{\"ticketId\":\"t\",\"fleet\":\"arena\",\"playerId\":\"ann\","
+            "\"region\":\"Atlantis\"}");
+    turn(w);
+    assert_int_equal(w->fake->n_published, 3);
+    for (int i = 1; i < 3; i++) {
+        assert_string_equal(w->fake->published[i].status, "Failure");
+        assert_true(w->fake->published[i].allocation < 0);
+    }
+    confirm(w, 1);
+    assert_int_equal(w->fake->acknowledged[1], 0);
+    assert_int_equal(w->fake->acknowledged[2], 1);
+    assert_int_equal(w->fake->acknowledged[3], 0);
+    confirm(w, 0);
+    confirm(w, 2);
+    assert_int_equal(w->fake->acknowledged[1], 1);
+    assert_int_equal(w->fake->acknowledged[3], 1);
+}
+
 static void what_is_wrong_waits_for_the_broker_too(void **state)
 {
     struct world *w = *state;
@@ -472,6 +529,8 @@ int main(void)
         TEST(a_repeat_gives_the_same_bytes_and_both_are_acknowledged),
         TEST(each_of_two_buses_has_its_own_message_of_a_request),
         TEST(many_of_one_name_are_not_all_kept),
+        TEST(a_conflict_is_a_refusal_of_its_own_message_only),
+        TEST(what_is_wrong_under_the_name_of_another_is_too),
         TEST(what_is_wrong_waits_for_the_broker_too),
         TEST(what_core_refuses_is_acknowledged_too),
         TEST(foreign_is_acknowledged_and_unreadable_is_buried),
