@@ -35,7 +35,7 @@ struct how {
 };
 
 /* Adds the label fleet. */
-void scrape_name_fleet(const struct scrape *s, int32_t fleet, struct labels *labels);
+void scrape_name_fleet(const struct scrape *s, int32_t id, struct labels *labels);
 
 /* What cannot have come from one fleet and region is shown where it is not 0. */
 bool scrape_is_shown(const struct spot *p, uint64_t value);

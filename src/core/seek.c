@@ -683,12 +683,11 @@ static void find_anywhere(const struct core *core, const struct allocation *a, s
     struct room *room = find_any(core, a);
     bool others = queue_waits(a->fleet->queue);
     bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
+    if (!room &&
+        (take_over_starting(core, a, ret) || (!others && !cluster && join_starting(core, a, ret))))
+        return;
     if (room)
         finds_room(ret, room, "room");
-    else if (take_over_starting(core, a, ret))
-        return;
-    else if (!others && !cluster && join_starting(core, a, ret))
-        return;
     else if (!others && (ret->host = host_for(core, a)))
         ret->what = FOUND_HOST;
     else
