@@ -19,6 +19,11 @@ int64_t clock_monotonic_ms(void)
     return read_us(CLOCK_MONOTONIC) / 1000;
 }
 
+int64_t clock_boot_ms(void)
+{
+    return read_us(CLOCK_BOOTTIME) / 1000;
+}
+
 int64_t clock_wall_ms(void)
 {
     return read_us(CLOCK_REALTIME) / 1000;

@@ -41,3 +41,50 @@ const char *date_print(int64_t wall_ms, char dst[DATE_SIZE])
                    (int)days + 1, (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
     return dst;
 }
+
+/* The number of n digits at text[at]; false when one is no digit or it is above most. */
+static bool take(struct str text, size_t at, size_t n, int64_t most, int64_t *ret)
+{
+    *ret = 0;
+    for (size_t i = at; i < at + n; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return false;
+        *ret = *ret * 10 + (text.at[i] - '0');
+    }
+    return *ret <= most;
+}
+
+static int64_t days_before(int64_t year, int64_t month, int64_t day)
+{
+    int64_t days = day - 1;
+    for (int64_t y = 1970; y < year; y++)
+        days += 365 + is_leap(y);
+    for (int m = 1; m < month; m++)
+        days += days_of_month(year, m);
+    return days;
+}
+
+bool date_parse(struct str text, int64_t *ret_wall_ms)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+    int64_t year, month, day, hour, minute, second;
+    int64_t ms = 0;
+    bool precise = text.len == sizeof(form) - 1;
+    if (!precise && text.len != 20)
+        return false;
+    for (size_t i = 0; i < 19; i++) {
+        if (form[i] != 'd' && text.at[i] != form[i])
+            return false;
+    }
+    if (text.at[text.len - 1] != 'Z' || (precise && text.at[19] != '.') ||
+        !take(text, 0, 4, 9999, &year) || !take(text, 5, 2, 12, &month) ||
+        !take(text, 8, 2, 31, &day) || !take(text, 11, 2, 23, &hour) ||
+        !take(text, 14, 2, 59, &minute) || !take(text, 17, 2, 59, &second) ||
+        (precise && !take(text, 20, 3, 999, &ms)))
+        return false;
+    if (year < 1970 || month < 1 || day < 1 || day > days_of_month(year, (int)month))
+        return false;
+    int64_t s = (days_before(year, month, day) * 24 + hour) * 3600 + minute * 60 + second;
+    *ret_wall_ms = s * 1000 + ms;
+    return true;
+}

@@ -1,6 +1,7 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static const struct {
     const char *code;
@@ -33,4 +34,13 @@ const char *err_code(int err)
 int err_status(int err)
 {
     return table[row_of(err)].status;
+}
+
+int err_of_code(const char *code)
+{
+    for (size_t i = 1; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (strcmp(table[i].code, code) == 0)
+            return -(int)i;
+    }
+    return 0;
 }

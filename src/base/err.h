@@ -24,3 +24,6 @@ const char *err_code(int err);
 
 /* The HTTP status of the same refusal; 200 for 0. */
 int err_status(int err);
+
+/* The error of a code; 0 when there is none. */
+int err_of_code(const char *code);

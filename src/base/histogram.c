@@ -7,6 +7,13 @@ const struct histogram_scale histogram_durations = {
                1000000, 2500000, 5000000, 10000000, 30000000},
 };
 
+const struct histogram_scale histogram_waits = {
+    .unit = 1000000,
+    .n = 17,
+    .bounds = {1000, 10000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000,
+               15000000, 20000000, 30000000, 45000000, 60000000, 90000000, 120000000},
+};
+
 const struct histogram_scale histogram_ratios = {
     .unit = 1000,
     .n = 10,

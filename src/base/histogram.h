@@ -16,6 +16,7 @@ struct histogram_scale {
 };
 
 extern const struct histogram_scale histogram_durations; /* microseconds: 100 us to 30 s */
+extern const struct histogram_scale histogram_waits;     /* of people, microseconds: to 120 s */
 extern const struct histogram_scale histogram_ratios;    /* thousandths: 0.1 to 1 */
 extern const struct histogram_scale histogram_bytes;     /* 256 to 16 Mi */
 extern const struct histogram_scale histogram_counts;    /* 1 to 100,000 */

@@ -53,10 +53,13 @@ void json_close_array(struct json_writer *w)
 
 void json_key(struct json_writer *w, const char *key)
 {
+    struct str k = str_of(key);
     begin(w);
-    buf_append(w->out, "\"", 1);
-    buf_append(w->out, key, strlen(key));
-    buf_append(w->out, "\":", 2);
+    uint8_t *at = buf_extend(w->out, k.len + 3);
+    at[0] = '"';
+    memcpy(at + 1, k.at, k.len);
+    at[k.len + 1] = '"';
+    at[k.len + 2] = ':';
     w->comma = false;
 }
 
@@ -91,7 +94,7 @@ void json_text(struct json_writer *w, struct str s)
     begin(w);
     buf_append(w->out, "\"", 1);
     while (s.len > 0) {
-        size_t n = 0;
+        size_t n = str_plain_steps(s);
         while (n < s.len && is_plain((unsigned char)s.at[n]))
             n++;
         buf_append(w->out, s.at, n);

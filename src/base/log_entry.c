@@ -118,6 +118,10 @@ static size_t put_text(char *dst, size_t max, struct str s, bool escaped)
 {
     size_t n = 0;
     while (s.len > 0) {
+        size_t plain = str_plain_steps((struct str){s.at, s.len < max - n ? s.len : max - n});
+        memcpy(dst + n, s.at, plain);
+        n += plain;
+        s = (struct str){s.at + plain, s.len - plain};
         while (s.len > 0 && n < max && is_plain(s.at[0])) {
             dst[n++] = *s.at++;
             s.len--;

@@ -27,6 +27,14 @@ enum plant {
     PLANT_old_seat_first,      /* a player's old seat is given up before he has the new one */
     PLANT_queue_window,        /* a seat that comes free is offered to the line at the next tick */
     PLANT_redelivery_takes_twice, /* a request that is delivered again takes another seat */
+    PLANT_start_without_players,  /* a lobby starts when its server is there */
+    PLANT_abort_forgets_slot,     /* an aborted lobby's server is not told to let go of it */
+    PLANT_ids_not_ahead,          /* numbers of the time that a restore has lost are given again */
+    PLANT_unfenced_commit,        /* a batch is stored whoever leads the cell */
+    PLANT_blind_retry,            /* a batch whose commit had no answer is sent again */
+    PLANT_lease_to_the_end,       /* a lease has no margin for clocks that do not run alike */
+    PLANT_lease_from_answer,      /* a lease counts from when it was granted, not from when it was
+                                     asked for */
     PLANT_token_reconfigured, /* seats change their tokens when their fleet is configured anew */
 };
 

@@ -4,14 +4,25 @@
 #include <stdint.h>
 #include <string.h>
 
-struct str str_of(const char *z)
+/* Of eight bytes: not zero when one of them is. Then, others may seem to be. */
+static uint64_t zeros_in(uint64_t v)
 {
-    return (struct str){z, z ? strlen(z) : 0};
+    return (v - 0x0101010101010101u) & ~v & 0x8080808080808080u;
 }
 
-bool str_eq(struct str a, struct str b)
+size_t str_plain_steps(struct str s)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+    size_t n = 0;
+    for (; n + 8 <= s.len; n += 8) {
+        uint64_t v = 0;
+        memcpy(&v, s.at + n, 8);
+        uint64_t low = (v - 0x2020202020202020u) & ~v & 0x8080808080808080u;
+        uint64_t high = v & 0x8080808080808080u;
+        if (low | high | zeros_in(v ^ 0x2222222222222222u) | zeros_in(v ^ 0x5C5C5C5C5C5C5C5Cu) |
+            zeros_in(v ^ 0x7F7F7F7F7F7F7F7Fu))
+            break;
+    }
+    return n;
 }
 
 uint64_t str_hash(uint64_t seed, struct str s)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct str {
     const char *at;
@@ -12,8 +13,20 @@ struct str {
 
 #define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
 
-struct str str_of(const char *z);
-bool str_eq(struct str a, struct str b);
+/* Here, and not in str.c, because the length of a literal is then known to the compiler. */
+static inline struct str str_of(const char *z)
+{
+    return (struct str){z, z ? strlen(z) : 0};
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+/* A number of bytes at the beginning of s, in steps of eight, that are printable ASCII and neither
+ * a quote nor a backslash: most text is, and need not be looked at byte by byte. */
+size_t str_plain_steps(struct str s);
 
 /* FNV-1a, for map keys: compare the texts in full behind it. The seed joins other parts of a key.
  */

@@ -131,6 +131,8 @@ static void joined(struct core *core, conn_id conn, const struct agent_event *e)
     int err = judge_joined(core, e, seat);
     if (err) {
         struct str why = err == ERR_BANNED ? why_banned(core, seat) : (struct str){0};
+        if (seat)
+            room_seat_refused(core, seat, conn, err)->text = why;
         answer(core, conn, e, err)->text = why;
         return;
     }
@@ -153,7 +155,7 @@ static void left(struct core *core, conn_id conn, const struct agent_event *e)
 {
     struct room_seat *seat = seat_of_key(core, e->server, e->key);
     if (seat && seat->room->row.state == ROOM_OPEN)
-        room_seat_leave(core, seat, STR("left"));
+        room_seat_leave(core, seat, SEAT_END_LEFT, STR("left"));
     (void)answer(core, conn, e, 0);
 }
 

@@ -208,7 +208,7 @@ static void release_seats(struct core *core, struct allocation *a)
     for (size_t i = 0; i < a->row.seats.len / 8; i++) {
         struct room_seat *seat = room_seat_find(core, allocation_seat(a, i));
         if (seat && seat->row.ticket == a->row.id && !room_seat_is_his(seat))
-            room_seat_leave(core, seat, STR("the allocation came to nothing"));
+            room_seat_leave(core, seat, SEAT_END_GIVEN_UP, STR("the allocation came to nothing"));
     }
     a->unrouted = 0;
     long_set(&a->row.seats, (struct str){0});
@@ -348,6 +348,7 @@ static struct effect *allocation_note(struct core *core, const struct allocation
 {
     struct str player = text_keep(core, str_of(a->row.player));
     struct str name = text_keep(core, str_of(a->row.name));
+    struct str party = text_keep(core, a->row.party);
     struct effect *note = note_add(core, kind);
     note->object = a->row.id;
     note->fleet_id = a->row.fleet;
@@ -356,6 +357,7 @@ static struct effect *allocation_note(struct core *core, const struct allocation
     note->ticket = a->row.ticket;
     note->chat = player;
     note->text = name;
+    note->party = party;
     note->asked_us = a->asked_us;
     return note;
 }
@@ -612,7 +614,7 @@ void allocation_routed(struct core *core, const struct routed *r)
         return;
     struct allocation *a = allocation_find(core, seat->row.ticket);
     if (!a || a->row.state != ALLOCATION_OPEN) {
-        room_seat_leave(core, seat, STR("nobody waits for it any more"));
+        room_seat_leave(core, seat, SEAT_END_GIVEN_UP, STR("nobody waits for it any more"));
         return;
     }
     if (r->err) {
@@ -793,6 +795,13 @@ void allocation_loaded(struct core *core, struct allocation *a)
         const struct room_seat *seat = room_seat_find(core, allocation_seat(a, i));
         a->unrouted += seat && seat->row.state == ROOM_SEAT_ROUTING;
     }
+    if (link_in_list(&a->on_ticket) || a->unrouted > 0)
+        return;
+    /* The room that was started for it is no more (restore_begun.c): it has its time for another.
+     */
+    list_append(&core->allocations_lost, &a->in_lost);
+    deadline_set(core, &a->deadline, DEADLINE_CORE,
+                 core->now.core_ms + core->config.timeouts.place_ms);
 }
 
 void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket)

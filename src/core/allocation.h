@@ -53,6 +53,7 @@ struct allocation {
     int32_t unrouted;        /* tokens of its seats that no proxy has confirmed */
     struct queue *queue;     /* QUEUED: where it stands */
     struct link in_arrivals; /* … and there, by when it came */
+    struct link in_waiting;  /* … and among all who wait anywhere: core->waiting */
     int64_t told_core_ms; /* … when its place was last told: in which line (a room's, 0 = the */
     int64_t told_room;    /* fleet's), and where in it */
     int32_t told_position;

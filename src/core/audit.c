@@ -25,6 +25,11 @@ static const struct {
     [OPERATE_LIFT_BAN] = {"lift", "ban"},
     [OPERATE_STDIN] = {"stdin", "server"},
     [OPERATE_DEQUEUE] = {"dequeue", "allocation"},
+    [OPERATE_CREATE_LOBBY] = {"create", "lobby"},
+    [OPERATE_ABORT_LOBBY] = {"abort", "lobby"},
+    [OPERATE_BACKUP] = {"backup", ""},
+    [OPERATE_RESTORE] = {"restore", ""},
+    [OPERATE_STEP_DOWN] = {"step_down", ""},
 };
 
 const char *audit_action(int8_t verb)
@@ -64,11 +69,13 @@ static void note_target(struct effect *note, int8_t verb, int64_t target)
         note->server_id = (int32_t)target;
     else if (verb == OPERATE_END)
         note->session = target;
+    else if (verb == OPERATE_ABORT_LOBBY)
+        note->lobby = lobby_number(target);
     else
         note->object = target;
 }
 
-void audit_add(struct core *core, const struct operate *o, int64_t target)
+void audit_add(struct core *core, const struct operate *o, int64_t target, struct str player)
 {
     struct row_audit row = {
         .id = object_new_id(core, ROW_audit),
@@ -83,9 +90,12 @@ void audit_add(struct core *core, const struct operate *o, int64_t target)
     forget_oldest(core);
     struct str who = text_keep(core, o->who);
     struct str address = text_keep(core, o->address);
+    struct str detail = text_keep(core, str_of(row.detail));
     struct effect *note = note_add(core, NOTE_OPERATED);
     note->text = str_of(audit_action(row.verb));
     note_target(note, row.verb, target);
     note->chat = who;
     note->ip = address;
+    note->player = player;
+    note->detail = detail;
 }

@@ -8,6 +8,7 @@
 
 #include "base/date.h"
 #include "base/plant.h"
+#include "core/client.h"
 #include "core/state.h"
 
 #include <arpa/inet.h>
@@ -78,6 +79,19 @@ static struct ban *by_account(const struct core *core, struct str account, bool 
             newest = newer(newest, ban);
     }
     return newest;
+}
+
+int64_t view_next_ban_of(const struct core *core, struct str account, int64_t after)
+{
+    int64_t next = 0;
+    struct chain_link *n = chain_first(&core->bans_by_account, key_of(account));
+    for (; n; n = n->next) {
+        const struct ban *ban = container_of(n, struct ban, by_account);
+        if (ban->row.id > after && (next == 0 || ban->row.id < next) &&
+            str_eq(str_of(ban->row.account), account))
+            next = ban->row.id;
+    }
+    return next;
 }
 
 static struct ban *by_address(const struct core *core, struct str address)
@@ -221,8 +235,7 @@ static bool make_room(struct core *core)
 
 /* ── issuing, changing, lifting ────────────────────────────────────────────────────────────── */
 
-/* The account as chat ports know it; false when none can be called so. */
-static bool chat_account(const char *account, int32_t *ret)
+bool ban_chat_account(const char *account, int32_t *ret)
 {
     char text[12];
     int64_t value = 0;
@@ -252,8 +265,10 @@ static void kick(struct core *core, const struct ban *ban)
     struct str reason = text_keep(core, str_of(ban->row.reason));
     allocations_of_banned_end(core, ban);
     room_seats_kick(core, str_of(ban->row.account), reason.len > 0 ? reason : STR("Banned"));
-    if (chat_account(ban->row.account, &account))
-        seats_kick(core, account, STR("Banned"));
+    if (!ban_chat_account(ban->row.account, &account))
+        return;
+    seats_kick(core, account, STR("Banned"));
+    client_banned(core, account);
 }
 
 static int issue(struct core *core, const struct operate *o, int64_t *ret_object)

@@ -33,6 +33,9 @@ struct ban *ban_of(const struct core *core, struct str account, struct str addre
 /* The same for an account of the chat ports, whose address nobody knows. */
 struct ban *ban_of_chat(const struct core *core, int32_t account);
 
+/* The account as chat ports know it; false when none can be called so. */
+bool ban_chat_account(const char *account, int32_t *ret);
+
 /* The newest ban of that account, whether it holds or not, or NULL. */
 struct ban *ban_newest(const struct core *core, struct str account);
 

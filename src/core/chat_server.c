@@ -6,6 +6,9 @@
 
 enum { NAME_MAX_LEN = 64 };
 
+/* No chat server that connects can have it. */
+static const char own_name[] = "@lobbies";
+
 static bool is_name(struct str s)
 {
     if (s.len < 1 || s.len > NAME_MAX_LEN)
@@ -67,10 +70,12 @@ struct chat_server *chat_server_load_row(struct core *core, const struct row_cha
     chat->object.kind = ROW_chat_server;
     chat->row = *row;
     chat->fleet = fleet;
+    chat->own = str_eq(str_of(row->name), str_of(own_name));
     chat->silent.kind = DEADLINE_CHAT_SILENT;
     chat->challenged.kind = DEADLINE_CHAT_CHALLENGE;
     chat->forget.kind = DEADLINE_CHAT_FORGET;
     list_init(&chat->owed);
+    core->chat_servers_own += chat->own;
     map_put(&core->chat_servers, (uint64_t)row->id, chat);
     object_enter(core, &chat->object);
     chain_add(&core->chat_servers_by_name, name_key(row->fleet, str_of(row->name)), &chat->by_name);
@@ -88,6 +93,12 @@ static struct chat_server *new_chat_server(struct core *core, const struct fleet
     struct chat_server *chat = chat_server_load_row(core, &row);
     object_touch(core, &chat->object);
     return chat;
+}
+
+struct chat_server *chat_server_own(struct core *core, const struct fleet *fleet)
+{
+    struct chat_server *chat = find_named(core, fleet, str_of(own_name));
+    return chat ? chat : new_chat_server(core, fleet, str_of(own_name));
 }
 
 /* The servers of its regions, as many as one frame takes. */
@@ -285,6 +296,7 @@ void chat_server_unlink(struct core *core, struct chat_server *chat)
     deadline_clear(core, &chat->silent);
     deadline_clear(core, &chat->challenged);
     deadline_clear(core, &chat->forget);
+    core->chat_servers_own -= chat->own;
     map_remove(&core->chat_servers, (uint64_t)chat->row.id);
     chain_remove(&core->chat_servers_by_name, name_key(chat->row.fleet, str_of(chat->row.name)),
                  &chat->by_name);

@@ -15,6 +15,7 @@ struct chat_server {
     conn_id conn;
     int64_t enrolment; /* the stored token it came with; 0 = none of those */
     uint64_t regions;
+    bool own; /* asks for Muster's own lobbies, and has no connection */
     struct {
         conn_id conn;
         uint64_t regions;
@@ -27,6 +28,9 @@ struct chat_server {
     struct deadline forget;
     struct chain_link by_name;
 };
+
+/* The one that asks for the lobbies of a fleet. */
+struct chat_server *chat_server_own(struct core *core, const struct fleet *fleet);
 
 void chat_server_hello(struct core *core, conn_id conn, const struct chat_mgr_handshake *hello);
 

@@ -56,7 +56,7 @@ static const char *check_server(struct core *core, struct server *server)
     LIST_EACH(&server->sessions, s, struct session, on_server)
     {
         live += session_is_live(s);
-        held += session_is_live(s) || (s->row.state == SESSION_CANCELLING && !s->told);
+        held += session_holds_slot(core, s);
     }
     int id = (int)server->row.id;
     if (live > server->max_allowed)
@@ -186,5 +186,7 @@ const char *core_check(struct core *core)
         CHECK_ALL(map_next(&core->seats, &at), seat, check_chat_ban);
     CHECK_ALL(object_next(core, ROW_version, &at), version, check_version);
     const char *why = check_rooms(core);
-    return why ? why : check_allocations(core);
+    if (!why)
+        why = check_allocations(core);
+    return why ? why : check_lobbies(core);
 }

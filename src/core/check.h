@@ -17,6 +17,9 @@ const char *check_rooms(struct core *core);
 /* Allocations and queues. */
 const char *check_allocations(struct core *core);
 
+/* Lobbies. */
+const char *check_lobbies(struct core *core);
+
 /* Every object that next_ yields (it may use `at`), until one is broken. */
 #define CHECK_ALL(next_, type_, check_)                                                            \
     do {                                                                                           \

@@ -12,7 +12,7 @@ static const char *check_allocation(struct core *core, struct allocation *a)
     bool open = a->row.state == ALLOCATION_OPEN;
     if (!has_deadline(core, &a->deadline))
         return broken(core, "I6: allocation %" PRId64 " has no deadline ahead", a->row.id);
-    if (open && !link_in_list(&a->on_ticket) && a->unrouted == 0)
+    if (open && !link_in_list(&a->on_ticket) && !link_in_list(&a->in_lost) && a->unrouted == 0)
         return broken(core, "I6: allocation %" PRId64 " is open and waits for nothing", a->row.id);
     if (queued != (a->queue != NULL))
         return broken(core, "allocation %" PRId64 " is in the wrong line", a->row.id);
@@ -58,6 +58,24 @@ static const char *check_order(struct core *core, const struct queue *q)
         return broken(core, "%zu came to a line of %zu", n, q->n);
     if (players != q->players)
         return broken(core, "%d players are counted in a line of %d", q->players, players);
+    return NULL;
+}
+
+/* All who wait anywhere, by when they came. */
+static const char *check_waiting(struct core *core)
+{
+    int32_t n = 0;
+    int64_t before_ms = INT64_MIN;
+    LIST_EACH(&core->waiting, a, const struct allocation, in_waiting)
+    {
+        if (!a->queue || a->row.queued_core_ms < before_ms)
+            return broken(core, "allocation %" PRId64 " waits out of order", a->row.id);
+        before_ms = a->row.queued_core_ms;
+        n++;
+    }
+    if (n != core->allocations_in[ALLOCATION_QUEUED])
+        return broken(core, "%d allocations wait, %d are in line", n,
+                      core->allocations_in[ALLOCATION_QUEUED]);
     return NULL;
 }
 
@@ -179,5 +197,6 @@ const char *check_allocations(struct core *core)
     CHECK_ALL(object_next(core, ROW_room, &at), room, check_queue_of);
     CHECK_ALL(object_next(core, ROW_fleet, &at), fleet, check_fleet_queue);
     CHECK_ALL(object_next(core, ROW_room_seat, &at), room_seat, check_token);
-    return check_sums(core);
+    const char *why = check_sums(core);
+    return why ? why : check_waiting(core);
 }

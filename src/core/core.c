@@ -4,6 +4,7 @@
 
 #include "base/plant.h"
 #include "core/agent.h"
+#include "core/client.h"
 #include "core/operate.h"
 #include "core/place.h"
 #include "core/state.h"
@@ -46,35 +47,6 @@ void peer_unbind(struct core *core, conn_id conn)
 struct effect *effect_add(struct core *core, enum effect_kind kind, conn_id conn)
 {
     return batch_effect(core->out, kind, conn);
-}
-
-struct effect *note_add(struct core *core, enum note note)
-{
-    struct effect *e = batch_effect(core->out, EFFECT_NOTE, 0);
-    e->note = note;
-    e->region_code = -1;
-    return e;
-}
-
-/* Says whose request it was, when that is known. */
-struct effect *note_refused(struct core *core, conn_id conn, int err)
-{
-    const struct peer *peer = peer_find(core, conn);
-    const struct chat_server *chat = peer ? peer->chat : NULL;
-    const struct server *server = peer && !peer->challenging ? peer->server : NULL;
-    struct str name = chat ? text_keep(core, str_of(chat->row.name)) : (struct str){0};
-    struct effect *note = note_add(core, NOTE_REFUSED);
-    note->conn = conn;
-    note->err = err;
-    note->chat = name;
-    if (chat)
-        note->fleet_id = chat->row.fleet;
-    if (server) {
-        note->server_id = (int32_t)server->row.id;
-        note->fleet_id = server->row.fleet;
-        note->region_code = server->row.region;
-    }
-    return note;
 }
 
 void effect_close(struct core *core, conn_id conn, const char *why)
@@ -154,6 +126,7 @@ static void refuse_event(struct core *core, const struct event *event, int err)
         {EVENT_CHAT_HELLO, EFFECT_CHAT_HELLO},
         {EVENT_ALLOCATE, EFFECT_ALLOCATED},
         {EVENT_CANCEL, EFFECT_CANCELLED},
+        {EVENT_CLIENT_HELLO, EFFECT_CLIENT_HELLO},
         {EVENT_OPERATE, EFFECT_OPERATED},
         {EVENT_PLACE, EFFECT_PLACED},
         {EVENT_HOST_BEAT, EFFECT_HOST_BEAT},
@@ -164,6 +137,12 @@ static void refuse_event(struct core *core, const struct event *event, int err)
     int32_t lobby = lobby_of(event);
     struct effect *note = note_refused(core, event->conn, err);
     note->lobby = lobby;
+    if (event->kind == EVENT_PLACE)
+        (void)note_of_players(core, &event->place, note);
+    if (event->kind == EVENT_SEEK)
+        (void)note_of_seekers(core, &event->seek, note);
+    if (event->kind == EVENT_VALIDATE)
+        note->account = event->validate.account;
     if (event->kind == EVENT_OPERATE)
         note->text = str_of(audit_action((int8_t)event->operate.verb));
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
@@ -228,11 +207,36 @@ static void chat_event(struct core *core, const struct event *event)
         ticket_cancel(core, chat, event->conn, event->cancel.lobby);
 }
 
+/* It is counted each time and said once: a player could fill the log. */
+static void spoofed_loading(struct core *core, struct peer *peer, int32_t lobby)
+{
+    core->spoofed++;
+    if (!peer->impostor)
+        note_refused(core, peer->conn, ERR_NOT_REGISTERED)->lobby = lobby;
+    peer->impostor = true;
+}
+
+/* A player's word; nobody waits for an answer. */
+static void loading(struct core *core, const struct event *event)
+{
+    struct peer *peer = peer_find(core, event->conn);
+    if (!peer || peer->role != PEER_CLIENT)
+        return;
+    if (peer->account != event->loading.account)
+        spoofed_loading(core, peer, event->loading.lobby);
+    else
+        lobby_loading(core, event->conn, peer->account, &event->loading);
+}
+
 static void gone(struct core *core, conn_id conn)
 {
     struct peer *peer = peer_find(core, conn);
     if (!peer)
         return;
+    if (peer->role == PEER_CLIENT) {
+        client_gone(core, conn);
+        return;
+    }
     if (peer->challenging) {
         if (peer->server) {
             peer->server->challenge.conn = 0;
@@ -252,7 +256,7 @@ static void gone(struct core *core, conn_id conn)
 static void pong(struct core *core, const struct event *event)
 {
     struct peer *peer = peer_find(core, event->conn);
-    if (!peer || peer->challenging)
+    if (!peer || peer->challenging || peer->role == PEER_CLIENT)
         return;
     if (peer->server) {
         peer->server->heard_core_ms = core->now.core_ms;
@@ -315,6 +319,8 @@ static bool is_soft(enum event_kind kind)
     case EVENT_TICK:
     case EVENT_HEARTBEAT:
     case EVENT_CHAT_HEARTBEAT:
+    case EVENT_CLIENT_HELLO:
+    case EVENT_LOADING:
     case EVENT_PONG:
     case EVENT_GONE:
     case EVENT_DRAIN_ACK:
@@ -451,6 +457,12 @@ static void dispatch(struct core *core, const struct event *event)
     case EVENT_CANCEL:
         chat_event(core, event);
         break;
+    case EVENT_CLIENT_HELLO:
+        client_hello(core, event->conn, &event->client_hello);
+        break;
+    case EVENT_LOADING:
+        loading(core, event);
+        break;
     case EVENT_PONG:
         pong(core, event);
         break;
@@ -505,11 +517,13 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     if (!core->read_only) {
         if (!PLANTED(queue_window) || event->kind == EVENT_TICK)
             queues_serve(core);
+        lobbies_settle(core);
         allocations_say_queued(core);
         allocations_forget_oldest(core);
         tickets_forget_oldest(core);
         room_tickets_forget_oldest(core);
         rooms_forget_oldest(core);
+        lobbies_forget_oldest(core);
     }
     core->out = NULL;
 }
@@ -517,9 +531,10 @@ void core_step(struct core *core, const struct event *event, struct instant now,
 void core_count(const struct core *core, struct core_counts *ret)
 {
     *ret = (struct core_counts){
+        .players = (int32_t)core->seats_by_player.len,
         .tickets_open = core->tickets_open,
         .tickets_kept = core->tickets_finished,
-        .chat_servers = (int32_t)core->chat_servers.len,
+        .chat_servers = (int32_t)core->chat_servers.len - core->chat_servers_own,
         .hosts = (int32_t)core->rolls[ROW_host].n,
         .rooms_starting = core->rooms_in[ROOM_STARTING],
         .rooms_open = core->rooms_in[ROOM_OPEN],
@@ -528,8 +543,12 @@ void core_count(const struct core *core, struct core_counts *ret)
         .room_tickets_open = core->room_tickets_open,
         .allocations_open = core->allocations_in[ALLOCATION_OPEN],
         .allocations_queued = core->allocations_in[ALLOCATION_QUEUED],
+        .queue_oldest_ms = queues_oldest_ms(core),
         .allocations_owed = core->n_allocations_owed,
         .bans = (int32_t)core->bans_held.len,
+        .lobbies_loading = core->lobbies_in[LOBBY_LOADING],
+        .lobbies_started = core->lobbies_in[LOBBY_STARTED],
+        .clients = (int32_t)core->clients.len,
     };
     size_t at = 0;
     for (const struct fleet *fleet = NULL; (fleet = map_next(&core->fleets, &at));) {

@@ -58,6 +58,7 @@ struct version_config {
 struct fleet_config {
     char name[64];
     bool ready_required; /* a match counts as allocated only when its server has said READY */
+    bool ready_lobbies;  /* the same for matches of lobbies */
 
     /* Rooms (PROVIDER_AGENT). game and server are what players name in a path. How a server is
      * started is the door's business. */
@@ -121,6 +122,8 @@ struct core_timeouts {
     int64_t spawn_retry_ms;   /* a spawn that fails within this is tried once on another host */
     int64_t host_backoff_ms;  /* a host that failed is passed over for this, doubling … */
     int64_t host_backoff_max_ms; /* … up to this */
+    int64_t loading_ms;          /* a lobby's time until all have loaded */
+    int64_t player_gone_ms;      /* … that a player may be gone before it starts */
 };
 
 struct core_limits {
@@ -135,6 +138,7 @@ struct core_limits {
     int32_t bans;        /* the oldest that has expired makes room */
     int32_t deployments; /* of one fleet */
     int32_t queued;      /* allocations in line */
+    int32_t lobbies;     /* loading and started; more are refused with "Too many open requests" */
 };
 
 struct core_config {
@@ -169,6 +173,28 @@ void core_free(struct core *core);
 int core_load(struct core *core, const struct change *change);
 int core_loaded(struct core *core, int64_t seq, struct instant now);
 
+/* How these rows came to be gone back to. */
+struct core_back {
+    int64_t seq;               /* the batch they are of … */
+    struct instant then;       /* … and its time */
+    int64_t wall_ms;           /* the time now */
+    struct str who;            /* for the audit */
+    const struct core *before; /* core_load has given it the rows that were served here last, as far
+                                  as they could be read; NULL = there are none */
+    int64_t before_seq;
+};
+
+/* Instead of core_loaded, when these rows are of an older moment than the last that was served, so
+ * that answers were given of which they know nothing: writes into batch what must be stored with
+ * them before anybody starts from them (restore.c says what and why), as the batch after how->seq,
+ * far ahead of it, and in *ret_epoch the epoch that begins with it. 0; ERR_FORMAT when rows cannot
+ * be; ERR_TOO_MANY when there are no numbers left. Only core_free may follow. */
+int core_restore(struct core *core, const struct core_back *how, struct batch *batch,
+                 int64_t *ret_epoch);
+
+/* 1, and more each time the folder was set back. Journal rows carry it. */
+int64_t core_epoch(const struct core *core);
+
 /* The core time to continue with: the stored one plus the wall clock's difference, clamped to
  * [0, 10 min] so that a clock that was set does not expire everything at once. */
 int64_t core_resume_ms(int64_t stored_core_ms, int64_t stored_wall_ms, int64_t wall_ms);
@@ -185,8 +211,21 @@ void core_step(struct core *core, const struct event *event, struct instant now,
                struct batch *batch);
 
 /* Closes a batch: encodes every object changed since the last seal and numbers it when there are
- * any. Call only when the batch before it is durable. */
+ * any. What is owed is struck off in it only for batches of which core_left was told. When that is
+ * all there is, and nothing is to be said either, it waits for company, CORE_STRUCK_OFF_MS at most.
+ */
+enum { CORE_STRUCK_OFF_MS = 50 };
 void core_seal(struct core *core, struct batch *batch);
+
+/* From now on nothing waits for company: Muster is about to end. */
+void core_hasten(struct core *core);
+
+/* The effects of a sealed batch have left, and so have those of all before it. Of one without a
+ * number: it was sealed last, and nothing has happened since. */
+void core_left(struct core *core, const struct batch *batch);
+
+/* True when sealing now would find no object that was touched. */
+bool core_is_clean(const struct core *core);
 
 /* The number of the last batch with changes, and the way to say that an empty one took a number. */
 int64_t core_seq(const struct core *core);
@@ -203,6 +242,7 @@ bool core_knows_match(const struct core *core, int32_t server_id, int32_t lobby)
 struct core_counts {
     int32_t servers[4]; /* by enum server_status */
     int32_t sessions_open;
+    int32_t players; /* who sit in matches; those of rooms are room_seats */
     int32_t tickets_open;
     int32_t tickets_kept;
     int32_t chat_servers;
@@ -215,7 +255,11 @@ struct core_counts {
     int32_t bans; /* that hold; an expired one counts until the next tick */
     int32_t allocations_open;
     int32_t allocations_queued;
+    int64_t queue_oldest_ms;  /* how long the oldest of those queued waits; 0 = nobody does */
     int32_t allocations_owed; /* results that no bus has confirmed */
+    int32_t lobbies_loading;
+    int32_t lobbies_started;
+    int32_t clients; /* players who are connected */
 };
 void core_count(const struct core *core, struct core_counts *ret);
 

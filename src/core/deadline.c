@@ -93,6 +93,12 @@ static void fire(struct core *core, struct deadline *d)
     case DEADLINE_QUEUE_HOLD:
         queue_deadline(core, container_of(d, struct queue, hold), kind);
         break;
+    case DEADLINE_LOBBY:
+        lobby_deadline(core, container_of(d, struct lobby, deadline));
+        break;
+    case DEADLINE_LOBBY_PLAYER:
+        lobby_player_deadline(core, container_of(d, struct lobby_player, gone));
+        break;
     }
 }
 

@@ -35,6 +35,8 @@ enum deadline_kind {
     DEADLINE_ALLOCATION,  /* row.deadline_core_ms */
     DEADLINE_QUEUE_TELL,
     DEADLINE_QUEUE_HOLD,
+    DEADLINE_LOBBY,        /* row.deadline_core_ms */
+    DEADLINE_LOBBY_PLAYER, /* he is gone */
 };
 
 struct deadline {

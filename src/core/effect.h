@@ -18,6 +18,7 @@ enum effect_kind {
     EFFECT_MATCH_ENDED,    /* err, lobby */
     EFFECT_CHAT_HELLO,     /* err, wall_ms, servers. A refused one closes the connection. */
     EFFECT_CHAT_HEARTBEAT, /* wall_ms */
+    EFFECT_CLIENT_HELLO,   /* err, wall_ms. A refused one closes the connection. */
     EFFECT_ALLOCATED,      /* err, lobby, server_id, ip, port, token, wall_ms */
     EFFECT_CANCELLED,      /* err, lobby */
     EFFECT_READ,           /* err */
@@ -25,18 +26,23 @@ enum effect_kind {
     EFFECT_HOST_BEAT,      /* err, object: the host's id */
     EFFECT_AGENT,          /* err, text; JOINED: taken; verb: enum agent_verb */
     EFFECT_SOUGHT,         /* err, object: the allocation, result */
-    EFFECT_OPERATED, /* err, verb, object; ENROL, ROTATE: token; wall_ms: of the first asking */
+    EFFECT_OPERATED, /* err, verb, object; ENROL, ROTATE: token; wall_ms: of the first asking; text:
+                        of a refusal, more than err says, or empty */
 
     /* Commands and news: nobody asked. */
-    EFFECT_ALLOCATE,    /* lobby, game_type, game_mode, token */
-    EFFECT_CANCEL,      /* lobby, token */
-    EFFECT_DRAIN,       /* on */
-    EFFECT_DRAIN_ACK,   /* on */
-    EFFECT_LIST_ASK,    /* – */
-    EFFECT_KICK,        /* lobby, account, text */
-    EFFECT_MATCH_EVENT, /* lobby, event, text */
-    EFFECT_PING,        /* – */
-    EFFECT_CLOSE,       /* text: why; the peer is told in an ERROR frame */
+    EFFECT_ALLOCATE,      /* lobby, game_type, game_mode, token */
+    EFFECT_CANCEL,        /* lobby, token */
+    EFFECT_DRAIN,         /* on */
+    EFFECT_DRAIN_ACK,     /* on */
+    EFFECT_LIST_ASK,      /* – */
+    EFFECT_KICK,          /* lobby, account, text */
+    EFFECT_MATCH_EVENT,   /* lobby, event, text */
+    EFFECT_LOBBY_CREATED, /* lobby, card */
+    EFFECT_LOADING,       /* lobby, account, on: he has loaded */
+    EFFECT_MATCH_START,   /* lobby, ip, port, token, card */
+    EFFECT_MATCH_ABORTED, /* lobby, text, on: his group is queued again */
+    EFFECT_PING,          /* – */
+    EFFECT_CLOSE,         /* text: why; the peer is told in an ERROR frame */
 
     /* To agents; conn is 0. Owed until EVENT_HOST_HEARD or a heartbeat says it is done. */
     EFFECT_SPAWN,     /* spawn */
@@ -81,7 +87,7 @@ enum end_reason {
 /* Decisions worth a line in the log. Printed by the door that releases the effect. */
 enum note {
     NOTE_SERVER_REGISTERED,
-    NOTE_SERVER_RETURNED,
+    NOTE_SERVER_RETURNED, /* on: it was Offline */
     NOTE_SERVER_DROPPED,
     NOTE_SERVER_OFFLINE,
     NOTE_SERVER_FORGOTTEN,
@@ -119,7 +125,7 @@ enum note {
     NOTE_ROOM_ENDED, /* reason, text */
     NOTE_SEAT_RESERVED,
     NOTE_SEAT_TAKEN,
-    NOTE_SEAT_LEFT, /* text: why */
+    NOTE_SEAT_LEFT, /* text: why; reason: enum seat_end; load: enum end_reason of its room */
     NOTE_VERSION_QUARANTINED,
     NOTE_VERSION_SWITCHED,
     NOTE_ALLOCATION_OPENED,          /* object: the allocation, chat: the player, text: its name */
@@ -129,8 +135,51 @@ enum note {
     NOTE_ALLOCATION_UNSAID,          /* its bus is configured no more: its result is dropped */
     NOTE_ALLOCATION_UNKNOWN_FRIENDS, /* nobody of them has a seat in the fleet */
     NOTE_TOKEN_COLLISION,            /* another player who is there has the same routing token */
-    NOTE_STOPPED,                    /* we did not run for a while; liveness deadlines moved */
+    NOTE_LOBBY_CREATED,              /* object: the lobby; load: of so many players */
+    NOTE_LOBBY_MOVED,   /* its server was lost before the start: another is looked for; text */
+    NOTE_LOBBY_STARTED, /* asked_us: when it was created, since_us: when its server was there */
+    NOTE_LOBBY_ABORTED, /* reason: enum lobby_cause, text: the sentence, on: queued again */
+    NOTE_LOBBY_LOST,    /* a started one: its server is away */
+    NOTE_LOBBY_BACK,
+    NOTE_LOBBY_ENDED,     /* a started one is over: reason: enum end_reason, text */
+    NOTE_CLIENT_REPLACED, /* account: he connected again; the older connection is closed */
+    NOTE_PLAYER_ENTERED,  /* account, object: the seat: he is in a match of a chat server */
+    NOTE_PLAYER_LEFT,     /* … and is not any more; reason: enum seat_end, text */
+    NOTE_STOPPED,         /* we did not run for a while; liveness deadlines moved */
     NOTES
+};
+
+/* Why a seat was given back. */
+enum seat_end {
+    SEAT_END_LEFT,     /* he left */
+    SEAT_END_EXPIRED,  /* he never came */
+    SEAT_END_MOVED,    /* he has another one */
+    SEAT_END_KICKED,   /* an operator threw him out */
+    SEAT_END_BANNED,   /* he may not play */
+    SEAT_END_ROOM,     /* its room or match is over */
+    SEAT_END_FAILED,   /* its room never came to be */
+    SEAT_END_GIVEN_UP, /* nobody wants it any more */
+    SEAT_ENDS
+};
+
+/* Why a lobby was aborted, or ended otherwise than by its server's word. Stored: append only. */
+enum lobby_cause {
+    LOBBY_CAUSE_NONE,
+    LOBBY_CAUSE_ALLOCATION,   /* no server was to be had */
+    LOBBY_CAUSE_LOADING,      /* not all have loaded in time */
+    LOBBY_CAUSE_DISCONNECTED, /* a player is gone */
+    LOBBY_CAUSE_OPERATOR,     /* somebody aborted it */
+    LOBBY_CAUSE_SERVER,       /* its server is lost, or no longer holds the match */
+    LOBBY_CAUSE_TOO_LONG,
+    LOBBY_CAUSES
+};
+
+/* What players are told of a lobby they are in. */
+struct lobby_card {
+    int8_t game_type;
+    int8_t game_mode;
+    struct str map;
+    struct chat_list teams[2]; /* encoded struct chat_player_entry */
 };
 
 /* EFFECT_PLACED: where, or for a refusal what its head and body say beside the sentence. */
@@ -197,7 +246,7 @@ struct effect {
     enum note note;
     int8_t verb;        /* enum operate_verb; EFFECT_AGENT: enum agent_verb */
     int8_t region_code; /* notes: 0.. as configured; -1 = none or several */
-    int8_t reason;      /* NOTE_MATCH_ENDED: enum end_reason */
+    int8_t reason;      /* notes: enum end_reason, seat_end or lobby_cause, see enum note */
     int32_t fleet_id;   /* notes; 0 = none */
     int32_t load;       /* NOTE_TICKET_DONE: of the chosen server, the match included … */
     int32_t max;        /* … of this */
@@ -212,12 +261,17 @@ struct effect {
     struct str ip;
     struct str token;
     struct str text;
-    struct str chat;   /* notes: the chat server's name */
-    struct str region; /* notes: the region's name */
+    struct str chat;         /* notes: the chat server's name */
+    struct str region;       /* notes: the region's name */
+    struct str player;       /* notes of a request, a refusal or an operator: whom it is about */
+    struct str party;        /* … and who else, see wire/names.h; of an allocation with himself */
+    struct str detail;       /* NOTE_OPERATED: what cannot be seen from its target */
+    const int32_t *accounts; /* notes of a lobby: those in it, `load` of them */
     const struct placed *placed;
     const struct spawn *spawn;
     const struct taken *taken;
     const struct envelope_result *result;
+    const struct lobby_card *card;
     const uint8_t *arguments; /* EFFECT_RESULT: OPERATE_DIGEST bytes */
     struct chat_list servers; /* EFFECT_CHAT_HELLO: encoded struct chat_server_entry */
 };

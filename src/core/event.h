@@ -33,6 +33,10 @@ enum event_kind {
     EVENT_ALLOCATE,
     EVENT_CANCEL,
 
+    /* client port */
+    EVENT_CLIENT_HELLO, /* whose access token the door has found valid */
+    EVENT_LOADING,
+
     /* any port */
     EVENT_PONG, /* the peer answered a PING */
     EVENT_GONE, /* the connection is closed, by whomever */
@@ -82,12 +86,46 @@ enum operate_verb {
     OPERATE_BAN,
     OPERATE_UPDATE_BAN,
     OPERATE_LIFT_BAN,
-    OPERATE_STDIN,   /* a line was written to a server's input: for the audit only */
-    OPERATE_DEQUEUE, /* takes the player `account` out of the queue he stands in */
+    OPERATE_STDIN,        /* a line was written to a server's input: for the audit only */
+    OPERATE_DEQUEUE,      /* takes the player `account` out of the queue he stands in */
+    OPERATE_CREATE_LOBBY, /* fleet, lobby: leaves no line in the audit, for it is what all do */
+    OPERATE_ABORT_LOBBY,  /* reason: what its players hear; one that started ends */
+    OPERATE_BACKUP,       /* somebody takes a copy of all there is: for the audit only */
+    OPERATE_RESTORE,      /* for the audit only: see core_restore */
+    OPERATE_STEP_DOWN,    /* this node lets another lead: for the audit only */
     OPERATE_VERBS
 };
 
 enum { OPERATE_DIGEST = 32 };
+
+enum { GAME_TYPE_MAX = 10 };
+
+enum {
+    LOBBY_PLAYERS_MAX = 100,
+    LOBBY_NAME_MAX = 64,    /* bytes of a player's or a map's name */
+    LOBBY_REASON_MAX = 120, /* … of why it was aborted, as somebody says it */
+};
+
+/* One player of a lobby that is wanted. */
+struct lobby_entry {
+    struct str name;
+    int32_t account; /* above 0 */
+    int8_t team;     /* 0 or 1 */
+    int8_t slot;     /* another for each of a team */
+    int8_t group;    /* who came together has the same: 0 … LOBBY_PLAYERS_MAX - 1 */
+};
+
+/* CREATE_LOBBY: an accepted match. */
+struct lobby_wanted {
+    int8_t game_type;
+    int8_t game_mode;
+    int8_t region; /* a code, or REGION_AUTO */
+    int32_t average_rating;
+    struct str map;
+    bool requeue; /* when it is aborted, its groups are queued again */
+    const struct lobby_entry *players;
+    size_t n_players;
+};
 
 /* The answer is EFFECT_OPERATED. A key makes a repeat of the same request give the same answer; the
  * same key with other arguments (another digest) is refused. */
@@ -116,6 +154,8 @@ struct operate {
     /* DEPLOY: fleet, name (the version) and */
     uint8_t digest[OPERATE_DIGEST];
     int64_t size;
+
+    const struct lobby_wanted *lobby; /* CREATE_LOBBY: fleet and */
 };
 
 struct filter;
@@ -312,6 +352,8 @@ struct event {
         struct chat_mgr_handshake chat_hello;
         struct chat_mgr_server_allocation_request allocate;
         struct chat_mgr_allocation_cancel cancel;
+        struct chat_cl_connect client_hello;
+        struct chat_cl_player_loading_status loading;
         struct operate operate;
         const struct core_config *configure;
         struct place place;

@@ -30,6 +30,7 @@ void core_config_default(struct core_config *ret)
     memset(ret, 0, sizeof(*ret));
     memcpy(ret->regions, default_regions, sizeof(default_regions));
     (void)str_copy(ret->fleets[0].name, sizeof(ret->fleets[0].name), STR("default"));
+    ret->fleets[0].ready_lobbies = true;
     ret->n_fleets = 1;
     ret->buses = BUSES_ALL;
     ret->timeouts = (struct core_timeouts){
@@ -55,6 +56,8 @@ void core_config_default(struct core_config *ret)
         .spawn_retry_ms = 10 * 1000,
         .host_backoff_ms = 10 * 1000,
         .host_backoff_max_ms = 5 * 60 * 1000,
+        .loading_ms = 60 * 1000,
+        .player_gone_ms = 10 * 1000,
     };
     ret->limits = (struct core_limits){
         .tickets_open = 100 * 1000,
@@ -68,6 +71,7 @@ void core_config_default(struct core_config *ret)
         .rooms = 200 * 1000,
         .bans = 1000 * 1000,
         .deployments = 64,
+        .lobbies = 100 * 1000,
     };
     ret->default_region = -1;
     static const struct rate_limit create[] = {

@@ -1,8 +1,8 @@
 /* What a host says it runs is the truth about processes. A room that its host lists is there; one
  * that it does not list twice in a row is not, whatever we believed. A server that is listed, was
  * ours and is wanted no more is ended: nobody will ever send a player to it. One whose number was
- * never given here is only told of: somebody else, or we before our data were lost, may have
- * players on it. */
+ * never given here is only told of: somebody else, or we before our data were lost or set back
+ * (restore.c), may have players on it. */
 #include "core/state.h"
 
 enum {
@@ -48,7 +48,7 @@ static void stranger(struct core *core, struct host *host, const struct host_ser
         return;
     if (host->strangers > before)
         host_note(core, host, NOTE_HOST_STRANGER)->server_id = (int32_t)s->server;
-    if (s->server < core->next_id[ROW_server])
+    if (s->server < core->next_id[ROW_server] && !restore_may_hold(core, s->server))
         room_terminate(core, host, s->server, STR("it belongs to no room"));
 }
 

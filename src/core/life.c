@@ -1,5 +1,7 @@
 /* A core's beginning and end: made empty, filled from stored rows, taken over from one whose last
  * changes could not be stored, freed. */
+#include "core/client.h"
+#include "core/lobby_tell.h"
 #include "core/state.h"
 
 #include <sodium.h>
@@ -23,11 +25,16 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     list_init(&core->allocations_owed);
     list_init(&core->allocations_lost);
     list_init(&core->allocations_lined);
+    list_init(&core->waiting);
     list_init(&core->to_serve);
     list_init(&core->dirty);
     heap_init(&core->bans_held, ban_expires_before);
     list_init(&core->finished);
+    list_init(&core->lists_asked);
     list_init(&core->events_sent);
+    list_init(&core->lobbies_due);
+    list_init(&core->lobbies_sent);
+    list_init(&core->finished_lobbies);
     list_init(&core->switching);
     list_init(&core->rooms_ended);
     rates_init(&core->rates);
@@ -41,6 +48,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
         core->counter_rows[kind] = (struct row_counter){.id = kind, .next = 1};
         core->next_id[kind] = 1;
     }
+    core->counter_rows[ROW_lobby].next = core->next_id[ROW_lobby] = LOBBY_ID_FIRST;
     return core;
 }
 
@@ -98,6 +106,16 @@ static void free_rooms(struct core *core)
     rates_done(&core->rates);
 }
 
+static void free_lobbies(struct core *core)
+{
+    free_kind(core, ROW_lobby);
+    free_kind(core, ROW_lobby_roster);
+    free_kind(core, ROW_restore);
+    map_done(&core->clients);
+    map_done(&core->lobbies_by_number);
+    map_done(&core->lobby_players);
+}
+
 static void free_gone(struct core *core)
 {
     LIST_EACH(&core->dirty, object, struct object, dirty)
@@ -113,6 +131,7 @@ void core_free(struct core *core)
         return;
     free_gone(core);
     free_rooms(core);
+    free_lobbies(core);
     size_t at = 0;
     struct fleet *fleet = NULL;
     while ((fleet = map_next(&core->fleets, &at)))
@@ -150,6 +169,18 @@ void core_free(struct core *core)
 
 /* ── loading ───────────────────────────────────────────────────────────────────────────────── */
 
+/* Whoever follows a journal keeps staged rows all its life, and most kinds are far smaller than the
+ * largest. */
+static size_t staged_size(enum row_kind kind)
+{
+    static const size_t sizes[] = {
+#define STAGED_SIZE(kind) sizeof(struct row_##kind),
+        ROW_KIND_LIST(STAGED_SIZE)
+#undef STAGED_SIZE
+    };
+    return offsetof(struct change, row_id) + sizes[kind];
+}
+
 /* Rows arrive in the order they were written, which need not be the order they depend on each
  * other: they are staged by (kind, id), the last one counts, and objects are made when all have
  * come. */
@@ -157,7 +188,7 @@ int core_load(struct core *core, const struct change *change)
 {
     if (change->kind >= ROW_KINDS || change->id < 0 || change->id >= (int64_t)1 << 56)
         return ERR_FORMAT;
-    uint64_t key = (uint64_t)change->id << 5 | change->kind;
+    uint64_t key = staged_key(change->kind, change->id);
     if (change->gone) {
         unstage(map_remove(&core->staged, key));
         return 0;
@@ -166,10 +197,10 @@ int core_load(struct core *core, const struct change *change)
     if (staged) {
         row_disown(staged->kind, &staged->row_id);
     } else {
-        staged = xmalloc(sizeof(*staged));
+        staged = xmalloc(staged_size(change->kind));
         map_put(&core->staged, key, staged);
     }
-    *staged = *change;
+    memcpy(staged, change, staged_size(change->kind));
     row_own(staged->kind, &staged->row_id); /* the change only borrows what is long */
     return 0;
 }
@@ -235,6 +266,12 @@ static int make(struct core *core, const struct change *c)
         return token_mode_load_row(core, &c->token_mode);
     case ROW_allocation_detail:
         return allocation_detail_load_row(core, &c->allocation_detail);
+    case ROW_lobby:
+        return lobby_load_row(core, &c->lobby);
+    case ROW_lobby_roster:
+        return lobby_roster_load_row(core, &c->lobby_roster);
+    case ROW_restore:
+        return restore_load_row(core, &c->restore);
     case ROW_KINDS:
         break;
     }
@@ -317,6 +354,7 @@ static void rooms_loaded(struct core *core)
 int core_loaded(struct core *core, int64_t seq, struct instant now)
 {
     core->seq = seq;
+    core->left_seq = seq;
     core->now = now;
     int err = make_all(core);
     size_t at = 0;
@@ -335,6 +373,8 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
         chat_server_loaded(core, chat);
     if (!err)
         rooms_loaded(core);
+    if (!err)
+        err = lobbies_loaded(core);
     core->fleets_owed = true;
     return err;
 }
@@ -370,6 +410,10 @@ static void refuse_lost(struct core *fresh, const struct effect *lost)
             return;
     }
     struct effect *e = effect_add(fresh, lost->kind, lost->conn);
+    if (lost->kind == EFFECT_CLIENT_HELLO) { /* it rested on nothing that is stored */
+        *e = *lost;
+        return;
+    }
     e->err = ERR_INTERNAL;
     e->lobby = lost->lobby;
     e->account = lost->account;
@@ -460,6 +504,8 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
             chat_server_take_over(fresh, chat, same);
     }
     take_over_tickets(fresh, old);
+    clients_take_over(fresh, old);
+    lobbies_take_over(fresh, old);
     take_over_rooms(fresh, old);
     for (size_t i = 0; i < n_lost; i++) {
         for (size_t k = 0; k < lost[i]->len; k++) {
@@ -468,6 +514,8 @@ void core_take_over(struct core *fresh, struct core *old, const struct effects *
                 close_lost(fresh, e);
             else if (effect_is_answer(e->kind))
                 refuse_lost(fresh, e);
+            else
+                lobby_tell_again(fresh, e);
         }
     }
     refuse_unknown_peers(fresh, old);

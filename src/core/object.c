@@ -1,5 +1,6 @@
 /* Dirty tracking. An object changed many times between two seals is written once, as it is at the
  * seal; one that came and went in between is never written at all. */
+#include "core/lobby_tell.h"
 #include "core/state.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ void *object_alloc(struct core *core, enum row_kind kind)
 static bool has_long(enum row_kind kind)
 {
     return kind == ROW_room_ticket || kind == ROW_room || kind == ROW_room_seat ||
-           kind == ROW_allocation;
+           kind == ROW_allocation || kind == ROW_lobby_roster;
 }
 
 static struct str copy_of(struct str value)
@@ -70,6 +71,8 @@ static void done(struct object *o)
         allocation_free_members(container_of(o, struct allocation, object));
     else if (o->kind == ROW_room)
         room_done(container_of(o, struct room, object));
+    else if (o->kind == ROW_lobby)
+        lobby_done(container_of(o, struct lobby, object));
 }
 
 /* The object is the first member of every durable struct. */
@@ -85,6 +88,7 @@ void object_free(struct core *core, struct object *o)
 
 void object_touch(struct core *core, struct object *o)
 {
+    core->only_struck_off = false;
     if (!link_in_list(&o->dirty))
         list_append(&core->dirty, &o->dirty);
 }
@@ -139,6 +143,9 @@ void *object_row(struct object *o)
         ROW_OF(room_detail, room_detail)
         ROW_OF(token_mode, token_mode)
         ROW_OF(allocation_detail, allocation_detail)
+        ROW_OF(lobby, lobby)
+        ROW_OF(lobby_roster, lobby_roster)
+        ROW_OF(restore, restore)
 #undef ROW_OF
     case ROW_counter:
     case ROW_KINDS:
@@ -187,21 +194,60 @@ static void encode_and_free(struct core *core, struct object *o, struct batch *b
     object_free(core, o);
 }
 
+/* What has left is owed no more. Nobody waits until that is stored: the worst is that it is said
+ * again after a crash. */
+static void strike_off(struct core *core)
+{
+    bool alone = list_empty(&core->dirty);
+    bool still_alone = core->only_struck_off;
+    sessions_events_left(core);
+    lobbies_told_left(core);
+    core->only_struck_off = (alone || still_alone) && !list_empty(&core->dirty);
+    if (alone)
+        core->struck_off_ms = core->now.core_ms;
+}
+
+static bool can_wait(const struct core *core, const struct batch *batch)
+{
+    return core->only_struck_off && batch->effects.len == 0 && !core->hasty &&
+           core->now.core_ms - core->struck_off_ms < CORE_STRUCK_OFF_MS;
+}
+
+void core_hasten(struct core *core)
+{
+    core->hasty = true;
+}
+
 void core_seal(struct core *core, struct batch *batch)
 {
-    sessions_events_left(core);
-    while (!list_empty(&core->dirty)) {
+    strike_off(core);
+    bool wait = can_wait(core, batch);
+    while (!wait && !list_empty(&core->dirty)) {
         struct object *o = container_of(list_first(&core->dirty), struct object, dirty);
         list_remove(&o->dirty);
         encode_and_free(core, o, batch);
     }
     if (batch->changes.len > 0)
         core->seq++;
-    else
-        sessions_events_leave(core);
     batch->seq = core->seq;
     batch->core_ms = core->now.core_ms;
     batch->wall_ms = core->now.wall_ms;
+}
+
+void core_left(struct core *core, const struct batch *batch)
+{
+    if (batch->changes.len == 0) {
+        sessions_events_leave(core);
+        lobbies_told_leave(core);
+        servers_asked_leave(core);
+    }
+    core->left_seq = batch->seq;
+    servers_asked_left(core);
+}
+
+bool core_is_clean(const struct core *core)
+{
+    return list_empty(&core->dirty);
 }
 
 int64_t core_seq(const struct core *core)
@@ -213,4 +259,5 @@ void core_numbered(struct core *core, int64_t seq)
 {
     assert(list_empty(&core->dirty) && seq >= core->seq);
     core->seq = seq;
+    core->left_seq = seq;
 }

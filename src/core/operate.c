@@ -45,7 +45,8 @@ static int kick(struct core *core, const struct operate *o)
     if (!seat)
         return ERR_NOT_FOUND;
     bool said = o->reason.len > 0;
-    room_seat_kick(core, seat, said ? text_keep(core, o->reason) : STR("kicked by an operator"));
+    room_seat_kick(core, seat, SEAT_END_KICKED,
+                   said ? text_keep(core, o->reason) : STR("kicked by an operator"));
     return 0;
 }
 
@@ -73,6 +74,8 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
         return enrolment_revoke(core, o->target);
     case OPERATE_ISSUE:
     case OPERATE_STDIN:
+    case OPERATE_BACKUP:
+    case OPERATE_STEP_DOWN:
         return 0;
     case OPERATE_ENABLE_VERSION:
     case OPERATE_DISABLE_VERSION:
@@ -92,7 +95,11 @@ static int act(struct core *core, const struct operate *o, int64_t *ret_object,
     case OPERATE_ENABLE_HOST:
     case OPERATE_DISABLE_HOST:
         return operate_host(core, o);
+    case OPERATE_CREATE_LOBBY:
+    case OPERATE_ABORT_LOBBY:
+        return operate_lobby(core, o, ret_object);
     case OPERATE_CONFIGURE:
+    case OPERATE_RESTORE:
     case OPERATE_VERBS:
         break;
     }
@@ -124,11 +131,24 @@ static void refuse(struct core *core, conn_id conn, const struct operate *o, int
     e->verb = (int8_t)o->verb;
     e->object = o->target;
     e->err = err;
+    e->text = core->refusal;
+}
+
+/* Whom it is about, where that is a player. A ban that is lifted is gone afterwards. */
+static struct str player_of(struct core *core, const struct operate *o)
+{
+    bool of_ban = o->verb == OPERATE_UPDATE_BAN || o->verb == OPERATE_LIFT_BAN;
+    const struct ban *ban = of_ban ? ban_find(core, o->target) : NULL;
+    if (ban)
+        return text_keep(core, str_of(ban->row.account));
+    bool named = o->verb == OPERATE_BAN || o->verb == OPERATE_DEQUEUE;
+    return named ? text_keep(core, o->account) : (struct str){0};
 }
 
 void operate(struct core *core, conn_id conn, const struct operate *o)
 {
     const struct request *before = request_find(core, o);
+    core->refusal = (struct str){0};
     if (before && !request_is_same(before, o)) {
         refuse(core, conn, o, ERR_KEY_CONFLICT);
         return;
@@ -140,12 +160,14 @@ void operate(struct core *core, conn_id conn, const struct operate *o)
     }
     int64_t object = 0;
     int32_t generation = 0;
+    struct str player = player_of(core, o);
     int err = act(core, o, &object, &generation);
     if (err) {
         refuse(core, conn, o, err);
         return;
     }
-    audit_add(core, o, object);
+    if (o->verb != OPERATE_CREATE_LOBBY)
+        audit_add(core, o, object, player);
     request_keep(core, o, object, generation);
     answer(core, conn, o->verb, object, generation, core->now.wall_ms);
 }
@@ -169,6 +191,7 @@ void operate_settle(struct core *core)
     if (core->fleets_owed)
         fleets_make(core);
     if (core->audit_owed)
-        audit_add(core, &(struct operate){.verb = OPERATE_CONFIGURE, .who = STR("file")}, 0);
+        audit_add(core, &(struct operate){.verb = OPERATE_CONFIGURE, .who = STR("file")}, 0,
+                  (struct str){0});
     core->fleets_owed = core->audit_owed = false;
 }

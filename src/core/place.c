@@ -28,7 +28,9 @@ static int refuse(struct core *core, const struct placing *g, int err)
     *placed = g->extra;
     if (placed->retry_after_ms == 0 && (err_status(err) == 503 || err_status(err) == 429))
         placed->retry_after_ms = CHOICE_RETRY_MS;
-    note_refused(core, g->conn, err)->text = text;
+    struct effect *note = note_of_players(core, g->p, note_refused(core, g->conn, err));
+    note->text = text;
+    note->fleet_id = g->fleet ? (int32_t)g->fleet->row.id : 0;
     struct effect *e = effect_add(core, EFFECT_PLACED, g->conn);
     e->err = err;
     e->text = text;
@@ -162,7 +164,7 @@ static void take_seat(struct core *core, struct room *room, const struct room_ti
     }
     struct room_seat *old = room_seat_of(core, room->row.fleet, player->account);
     if (old)
-        room_seat_kick(core, old, STR("moved to another seat"));
+        room_seat_kick(core, old, SEAT_END_MOVED, STR("moved to another seat"));
     (void)room_seat_new(core, room, ticket->row.id, player, multi ? ticket->row.id : 0);
 }
 

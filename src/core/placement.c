@@ -78,3 +78,13 @@ struct server *placement_choose(struct core *core, struct ticket *ticket)
     }
     return best;
 }
+
+bool placement_could(struct core *core, const struct ticket *ticket)
+{
+    struct fleet *fleet = ticket->chat->fleet;
+    for (uint64_t left = (uint64_t)ticket->row.regions; left; left &= left - 1) {
+        if (best_of(core, &fleet->groups[__builtin_ctzll(left)], ticket))
+            return true;
+    }
+    return false;
+}

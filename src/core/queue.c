@@ -72,13 +72,27 @@ static bool came_before(const struct allocation *a, const struct allocation *b)
 }
 
 /* Nearly always he is the last who came. */
-static void note_arrival(struct queue *q, struct allocation *a)
+static void note_arrival(struct core *core, struct queue *q, struct allocation *a)
 {
     struct link *next = &q->arrivals.head;
     while (next->prev != &q->arrivals.head &&
            came_before(a, container_of(next->prev, struct allocation, in_arrivals)))
         next = next->prev;
     list_insert_before(next, &a->in_arrivals);
+    next = &core->waiting.head;
+    while (next->prev != &core->waiting.head &&
+           came_before(a, container_of(next->prev, struct allocation, in_waiting)))
+        next = next->prev;
+    list_insert_before(next, &a->in_waiting);
+}
+
+int64_t queues_oldest_ms(const struct core *core)
+{
+    const struct link *first = list_first(&core->waiting);
+    if (!first)
+        return 0;
+    const struct allocation *oldest = container_of(first, struct allocation, in_waiting);
+    return core->now.core_ms - oldest->row.queued_core_ms;
 }
 
 static void positions_changed(struct core *core, struct queue *q)
@@ -237,7 +251,7 @@ void queue_add(struct core *core, struct queue *q, struct allocation *a)
     q->n++;
     q->players += allocation_players(a);
     a->queue = q;
-    note_arrival(q, a);
+    note_arrival(core, q, a);
     if (q->room)
         queue_room_changed(core, q->room); /* after a start: whoever fits where none was held */
     else
@@ -255,6 +269,7 @@ void queue_remove(struct core *core, struct allocation *a)
     q->players -= allocation_players(a);
     a->queue = NULL;
     list_remove(&a->in_arrivals);
+    list_remove(&a->in_waiting);
     if (a == q->held_for)
         hold_nowhere(core, q);
     if (q->room && q->room->held_by == q)

@@ -82,6 +82,9 @@ bool queue_is_told(const struct allocation *a);
 int32_t queue_position(const struct allocation *a, int32_t *ret_ahead);
 int64_t queue_eta_ms(const struct allocation *a);
 
+/* How long the oldest of all who wait in some line does; 0 = nobody waits. */
+int64_t queues_oldest_ms(const struct core *core);
+
 /* Seats that were given from it lately; 0 = nobody knows. */
 double queue_rate_per_min(const struct queue *q);
 

@@ -149,6 +149,16 @@ static void deserted(struct core *core, struct room *room)
     room_stop(core, room, END_GIVEN_UP);
 }
 
+/* It is ended for want of players, but not as long as some may be in it of whom nothing is known: a
+ * restore has forgotten those of the lost time. Then its own end is the end. */
+static void set_empty(struct core *core, struct room *room)
+{
+    int64_t at_ms = room->row.empty_core_ms + room_config(room)->empty_ms;
+    if (restore_may_hide(core, room->row.server))
+        at_ms = room->row.deadline_core_ms;
+    deadline_set(core, &room->empty, DEADLINE_CORE, at_ms);
+}
+
 /* Empty or not is stored, so that a restart does not give an empty room a new life. */
 void room_seats_changed(struct core *core, struct room *room)
 {
@@ -162,8 +172,7 @@ void room_seats_changed(struct core *core, struct room *room)
     room->row.empty_core_ms = empty ? core->now.core_ms : 0;
     object_touch(core, &room->object);
     if (empty)
-        deadline_set(core, &room->empty, DEADLINE_CORE,
-                     core->now.core_ms + room_config(room)->empty_ms);
+        set_empty(core, room);
     else
         deadline_clear(core, &room->empty);
 }
@@ -171,7 +180,7 @@ void room_seats_changed(struct core *core, struct room *room)
 void room_stop(struct core *core, struct room *room, enum end_reason reason)
 {
     queue_room_over(core, room);
-    room_seats_release(core, room, STR("the room ends"));
+    room_seats_release(core, room, reason, STR("the room ends"));
     deadline_clear(core, &room->empty);
     room->row.end_reason = (int8_t)reason;
     move(core, room, ROOM_ENDING);
@@ -182,7 +191,7 @@ void room_stop(struct core *core, struct room *room, enum end_reason reason)
 void room_end(struct core *core, struct room *room, enum end_reason reason)
 {
     queue_room_over(core, room);
-    room_seats_release(core, room, STR("the room ended"));
+    room_seats_release(core, room, reason, STR("the room ended"));
     deadline_clear(core, &room->empty);
     deadline_clear(core, &room->repeat);
     if (room->row.state != ROOM_ENDING)
@@ -438,8 +447,7 @@ void room_loaded(struct core *core, struct room *room)
     parse_settings(room);
     shelf_update(room);
     if (room->reserved + room->taken == 0)
-        deadline_set(core, &room->empty, DEADLINE_CORE,
-                     room->row.empty_core_ms + room_config(room)->empty_ms);
+        set_empty(core, room);
 }
 
 void room_done(struct room *room)

@@ -4,9 +4,7 @@
 #include "base/plant.h"
 #include "core/state.h"
 
-#include <inttypes.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A reservation whose time is over, on a host that is late, is looked at again after this. */
@@ -66,20 +64,32 @@ int64_t view_next_seat_of(const struct core *core, struct str account, int64_t a
 
 /* ── keys ──────────────────────────────────────────────────────────────────────────────────── */
 
+/* Its secret part as text, with a NUL. */
+enum {
+    SEAT_KEY_TEXT =
+        sodium_base64_ENCODED_LEN(SEAT_KEY_RAW, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+};
+
 struct str seat_key(const struct core *core, int64_t seat, char dst[SEAT_KEY_SIZE])
 {
     uint8_t input[16] = "seat";
     uint8_t raw[SEAT_KEY_RAW];
-    char text[sodium_base64_ENCODED_LEN(SEAT_KEY_RAW, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
+    char number[24];
     for (size_t i = 0; i < 8; i++)
         input[8 + i] = (uint8_t)((uint64_t)seat >> (8 * i));
     (void)crypto_generichash(raw, sizeof(raw), input, sizeof(input), core->secret,
                              sizeof(core->secret));
-    sodium_bin2base64(text, sizeof(text), raw, sizeof(raw),
+    /* By hand: each join makes one, and snprintf would cost a fifth of it. */
+    size_t at = sizeof(number);
+    number[--at] = '.';
+    for (int64_t rest = seat; rest > 0 || number[at] == '.'; rest /= 10)
+        number[--at] = (char)('0' + rest % 10);
+    size_t n = sizeof(number) - at;
+    assert(seat >= 0 && n + SEAT_KEY_TEXT <= SEAT_KEY_SIZE);
+    memcpy(dst, number + at, n);
+    sodium_bin2base64(dst + n, SEAT_KEY_SIZE - n, raw, sizeof(raw),
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    int n = snprintf(dst, SEAT_KEY_SIZE, "%" PRId64 ".%s", seat, text);
-    assert(n > 0 && n < SEAT_KEY_SIZE);
-    return (struct str){dst, (size_t)n};
+    return (struct str){dst, n + SEAT_KEY_TEXT - 1};
 }
 
 /* The number before the dot; 0 when there is none. */
@@ -249,17 +259,26 @@ void room_seat_unlink(struct core *core, struct room_seat *seat)
     object_delete(core, &seat->object);
 }
 
-void room_seat_leave(struct core *core, struct room_seat *seat, struct str why)
+static struct effect *left_note(struct core *core, const struct room_seat *seat, enum seat_end end,
+                                struct str why)
+{
+    struct effect *note = seat_note(core, seat, NOTE_SEAT_LEFT);
+    note->reason = (int8_t)end;
+    note->text = why;
+    return note;
+}
+
+void room_seat_leave(struct core *core, struct room_seat *seat, enum seat_end end, struct str why)
 {
     struct room *room = seat->room;
-    seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
+    (void)left_note(core, seat, end, why);
     if (needs_route(room))
         route_tell(core, seat, false);
     room_seat_unlink(core, seat);
     room_seats_changed(core, room);
 }
 
-void room_seat_kick(struct core *core, struct room_seat *seat, struct str why)
+void room_seat_kick(struct core *core, struct room_seat *seat, enum seat_end end, struct str why)
 {
     char key[SEAT_KEY_SIZE];
     if (seat->row.state == ROOM_SEAT_TAKEN && seat->room->host && !needs_route(seat->room)) {
@@ -272,7 +291,7 @@ void room_seat_kick(struct core *core, struct room_seat *seat, struct str why)
         e->token = text;
         e->text = why;
     }
-    room_seat_leave(core, seat, why);
+    room_seat_leave(core, seat, end, why);
 }
 
 void room_seats_kick(struct core *core, struct str account, struct str why)
@@ -282,7 +301,7 @@ void room_seats_kick(struct core *core, struct str account, struct str why)
         struct room_seat *seat = container_of(n, struct room_seat, by_player);
         next = n->next;
         if (str_eq(str_of(seat->row.account), account))
-            room_seat_kick(core, seat, why);
+            room_seat_kick(core, seat, SEAT_END_BANNED, why);
     }
 }
 
@@ -297,6 +316,20 @@ void room_seat_take(struct core *core, struct room_seat *seat, int64_t seq)
     deadline_clear(core, &seat->deadline);
     object_touch(core, &seat->object);
     (void)seat_note(core, seat, NOTE_SEAT_TAKEN);
+}
+
+struct effect *room_seat_refused(struct core *core, const struct room_seat *seat, conn_id conn,
+                                 int err)
+{
+    struct str account = text_keep(core, str_of(seat->row.account));
+    struct effect *note = note_refused(core, conn, err);
+    note->player = account;
+    note->object = seat->row.id;
+    note->session = seat->room->row.id;
+    note->server_id = (int32_t)seat->room->row.server;
+    note->fleet_id = seat->row.fleet;
+    note->region_code = seat->room->row.region;
+    return note;
 }
 
 void room_seat_shown(struct core *core, struct room_seat *seat, int64_t seq)
@@ -315,16 +348,18 @@ void room_seat_deadline(struct core *core, struct room_seat *seat)
                      deadline_now(core, DEADLINE_AWAKE) + LOOK_AGAIN_MS);
         return;
     }
-    room_seat_leave(core, seat, STR("the reservation ran out"));
+    room_seat_leave(core, seat, SEAT_END_EXPIRED, STR("the reservation ran out"));
 }
 
 /* ── all seats of a room ───────────────────────────────────────────────────────────────────── */
 
-void room_seats_release(struct core *core, struct room *room, struct str why)
+void room_seats_release(struct core *core, struct room *room, enum end_reason reason,
+                        struct str why)
 {
+    enum seat_end end = room->row.state == ROOM_STARTING ? SEAT_END_FAILED : SEAT_END_ROOM;
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
-        seat_note(core, seat, NOTE_SEAT_LEFT)->text = why;
+        left_note(core, seat, end, why)->load = (int32_t)reason;
         room_seat_unlink(core, seat);
     }
 }
@@ -348,7 +383,7 @@ void room_seat_move_here(struct core *core, struct room_seat *seat)
         next = n->next;
         if (other != seat && other->row.fleet == seat->row.fleet && room_seat_is_his(other) &&
             str_eq(str_of(other->row.account), account))
-            room_seat_kick(core, other, STR("moved to another room"));
+            room_seat_kick(core, other, SEAT_END_MOVED, STR("moved to another room"));
     }
 }
 

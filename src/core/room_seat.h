@@ -76,18 +76,24 @@ void room_seat_shown(struct core *core, struct room_seat *seat, int64_t seq);
 
 /* The seat is free; kick: the game server is told to let him go when he is there. why is a literal.
  */
-void room_seat_leave(struct core *core, struct room_seat *seat, struct str why);
-void room_seat_kick(struct core *core, struct room_seat *seat, struct str why);
+void room_seat_leave(struct core *core, struct room_seat *seat, enum seat_end end, struct str why);
+void room_seat_kick(struct core *core, struct room_seat *seat, enum seat_end end, struct str why);
 
-/* Takes away every seat in rooms that the account has, in whichever fleet; why is a literal. */
+/* Takes away every seat in rooms that the account has, in whichever fleet, for he is banned; why is
+ * a literal. */
 void room_seats_kick(struct core *core, struct str account, struct str why);
+
+/* The note of a key that was shown and not taken. */
+struct effect *room_seat_refused(struct core *core, const struct room_seat *seat, conn_id conn,
+                                 int err);
 
 /* The player has this seat from now on, and no other in the fleet. */
 void room_seat_move_here(struct core *core, struct room_seat *seat);
 
-/* All seats of a room: the room is over; it opens; its host is away; its host is back; we could not
- * store anything for a while; another room is started in its place. */
-void room_seats_release(struct core *core, struct room *room, struct str why);
+/* All seats of a room: the room is over for that reason; it opens; its host is away; its host is
+ * back; we could not store anything for a while; another room is started in its place. */
+void room_seats_release(struct core *core, struct room *room, enum end_reason reason,
+                        struct str why);
 void room_seats_open(struct core *core, struct room *room);
 void room_seats_stand(struct core *core, struct room *room);
 void room_seats_run(struct core *core, struct room *room);

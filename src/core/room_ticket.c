@@ -318,7 +318,11 @@ static void fail(struct core *core, struct room_ticket *ticket, int err, struct 
     ticket->row.error = err;
     long_set(&ticket->row.why, sentence(why));
     move(core, ticket, ROOM_TICKET_FAILED);
-    ticket_note(core, ticket, NOTE_TICKET_FAILED)->err = err;
+    struct effect *note = ticket_note(core, ticket, NOTE_TICKET_FAILED);
+    note->err = err;
+    note->text = text_keep(core, ticket->row.why);
+    if (list_empty(&ticket->allocations)) /* else their notes say it */
+        note->player = text_keep(core, str_of(ticket->row.account));
     answer_askers(core, ticket);
     allocations_ticket_over(core, ticket);
 }
@@ -468,7 +472,9 @@ struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struc
     if (conn)
         (void)room_ticket_wait(ticket, conn);
     move(core, ticket, ROOM_TICKET_OPEN);
-    (void)ticket_note(core, ticket, NOTE_TICKET_OPENED);
+    struct effect *note = ticket_note(core, ticket, NOTE_TICKET_OPENED);
+    if (conn) /* else it is for allocations, whose notes say it */
+        (void)note_of_players(core, p, note);
     return ticket;
 }
 

@@ -31,10 +31,33 @@ static struct seat *seat_add(struct core *core, const struct row_seat *row, stru
     return seat;
 }
 
-static void leave(struct core *core, struct seat *seat)
+static struct effect *seat_note(struct core *core, const struct seat *seat, enum note kind)
+{
+    const struct session *session = seat->session;
+    struct effect *note = note_add(core, kind);
+    note->account = seat->row.account;
+    note->object = seat->row.id;
+    note->session = session->row.id;
+    note->ticket = session->row.ticket;
+    note->lobby = session->row.lobby;
+    note->server_id = session->row.server;
+    note->fleet_id = seat->row.fleet;
+    note->region_code = session->server->row.region;
+    return note;
+}
+
+static void left_note(struct core *core, const struct seat *seat, enum seat_end end, struct str why)
+{
+    struct effect *note = seat_note(core, seat, NOTE_PLAYER_LEFT);
+    note->reason = (int8_t)end;
+    note->text = why;
+}
+
+static void leave(struct core *core, struct seat *seat, enum seat_end end, struct str why)
 {
     if (seat->row.state != SEAT_TAKEN)
         return;
+    left_note(core, seat, end, why);
     seat->row.state = SEAT_LEFT;
     seat->session->seated--;
     map_remove(&core->seats_by_player, player_key(seat));
@@ -42,9 +65,9 @@ static void leave(struct core *core, struct seat *seat)
 }
 
 /* why is a literal. */
-static void kick(struct core *core, struct seat *seat, struct str why)
+static void kick(struct core *core, struct seat *seat, enum seat_end end, struct str why)
 {
-    leave(core, seat);
+    leave(core, seat, end, why);
     if (!seat->session->server->conn)
         return;
     struct effect *e = effect_add(core, EFFECT_KICK, seat->session->server->conn);
@@ -60,7 +83,7 @@ void seats_kick(struct core *core, int32_t account, struct str why)
         struct seat *seat =
             map_get(&core->seats_by_player, map_pair((int32_t)fleet->row.id, account));
         if (seat)
-            kick(core, seat, why);
+            kick(core, seat, SEAT_END_BANNED, why);
     }
 }
 
@@ -70,11 +93,26 @@ static void sit(struct core *core, struct seat *seat)
         return;
     struct seat *old = map_get(&core->seats_by_player, player_key(seat));
     if (old)
-        kick(core, old, STR("Joined another match"));
+        kick(core, old, SEAT_END_MOVED, STR("Joined another match"));
     seat->row.state = SEAT_TAKEN;
     seat->session->seated++;
     map_put(&core->seats_by_player, player_key(seat), seat);
     object_touch(core, &seat->object);
+    (void)seat_note(core, seat, NOTE_PLAYER_ENTERED);
+}
+
+/* A lobby knows who belongs to its match; of others only how many do is known. */
+static int may_enter(const struct core *core, const struct session *session, int32_t account,
+                     bool first)
+{
+    const struct lobby *lobby = lobby_of_session(core, session);
+    int64_t since_ms = core->now.core_ms - session->row.created_core_ms;
+    if (lobby)
+        return lobby_admits(core, lobby, account, first);
+    if (first && since_ms > core->config.timeouts.token_ms)
+        return ERR_MATCH_TOKEN_EXPIRED;
+    bool full = session->admitted >= session->row.player_count;
+    return first && full ? ERR_NOT_PART_OF_MATCH : 0;
 }
 
 static int admit(struct core *core, struct session *session,
@@ -90,11 +128,10 @@ static int admit(struct core *core, struct session *session,
         return ERR_NOT_PART_OF_MATCH;
 
     struct seat *seat = seat_of(session, validate->account);
+    int err = may_enter(core, session, validate->account, !seat);
+    if (err)
+        return err;
     if (!seat) {
-        if (core->now.core_ms - session->row.created_core_ms > core->config.timeouts.token_ms)
-            return ERR_MATCH_TOKEN_EXPIRED;
-        if (session->admitted >= session->row.player_count)
-            return ERR_NOT_PART_OF_MATCH;
         struct row_seat row = {
             .id = object_new_id(core, ROW_seat),
             .session = session->row.id,
@@ -136,7 +173,7 @@ void seat_left(struct core *core, struct server *server, int32_t lobby, int32_t 
     struct session *session = session_here(core, server, lobby);
     struct seat *seat = session ? seat_of(session, account) : NULL;
     if (seat)
-        leave(core, seat);
+        leave(core, seat, SEAT_END_LEFT, STR("left"));
 }
 
 void seat_unlink(struct core *core, struct seat *seat)
@@ -154,6 +191,8 @@ void seats_release(struct core *core, struct session *session)
 {
     LIST_EACH(&session->seats, seat, struct seat, in_session)
     {
+        if (seat->row.state == SEAT_TAKEN)
+            left_note(core, seat, SEAT_END_ROOM, STR("the match is over"));
         seat_unlink(core, seat);
         object_delete(core, &seat->object);
     }

@@ -23,7 +23,8 @@ bool seat_is_taken(const struct core *core, const struct server *server,
                    const struct chat_sv_validate_token *validate);
 void seat_left(struct core *core, struct server *server, int32_t lobby, int32_t account);
 
-/* Takes away every place that account has, in whichever fleet; why is a literal. */
+/* Takes away every place that account has, in whichever fleet, for he is banned; why is a literal.
+ */
 void seats_kick(struct core *core, int32_t account, struct str why);
 
 /* The match is over: nobody sits there any more. */

@@ -283,11 +283,39 @@ void server_give_time(struct core *core, struct server *server)
         hear(core, server);
 }
 
+static void give_time_to_list(struct core *core, struct server *server)
+{
+    deadline_set(core, &server->list, DEADLINE_AWAKE,
+                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.list_ms);
+}
+
 void server_ask_list(struct core *core, struct server *server)
 {
     effect_add(core, EFFECT_LIST_ASK, server->conn);
-    deadline_set(core, &server->list, DEADLINE_AWAKE,
-                 deadline_now(core, DEADLINE_AWAKE) + core->config.timeouts.list_ms);
+    server->asked_batch = core->seq + 1;
+    if (!link_in_list(&server->in_asked))
+        list_append(&core->lists_asked, &server->in_asked);
+    give_time_to_list(core, server);
+}
+
+void servers_asked_leave(struct core *core)
+{
+    LIST_EACH(&core->lists_asked, server, struct server, in_asked)
+    {
+        server->asked_batch = core->seq;
+    }
+}
+
+void servers_asked_left(struct core *core)
+{
+    LIST_EACH(&core->lists_asked, server, struct server, in_asked)
+    {
+        if (server->asked_batch > core->left_seq)
+            continue;
+        list_remove(&server->in_asked);
+        if (deadline_is_set(&server->list))
+            give_time_to_list(core, server);
+    }
 }
 
 /* It may come back larger, smaller or elsewhere. What it already holds stays. */
@@ -305,9 +333,12 @@ static void update_row(struct core *core, struct server *server, int8_t region,
 
 static void adopt(struct core *core, struct server *server, conn_id conn, bool is_new)
 {
+    bool was_offline = server->offline;
     server->conn = conn;
     server->offline = false;
-    server->listed = is_new;
+    /* Nobody has given a new one anything, unless that was forgotten when we were set back. */
+    bool knows = is_new && core->rolls[ROW_restore].n == 0;
+    server->listed = knows;
     server->cannot_list = false;
     server->shortfalls = 0;
     server->zeros = 0;
@@ -321,8 +352,9 @@ static void adopt(struct core *core, struct server *server, conn_id conn, bool i
     struct effect *e = effect_add(core, EFFECT_SERVER_HELLO, conn);
     e->server_id = (int32_t)server->row.id;
     e->wall_ms = core->now.wall_ms;
-    (void)server_note(core, server, is_new ? NOTE_SERVER_REGISTERED : NOTE_SERVER_RETURNED);
-    if (!is_new)
+    server_note(core, server, is_new ? NOTE_SERVER_REGISTERED : NOTE_SERVER_RETURNED)->on =
+        was_offline;
+    if (!knows)
         server_ask_list(core, server);
     if (server->row.draining & DRAIN_BY_OPERATOR)
         effect_add(core, EFFECT_DRAIN, conn)->on = true;
@@ -415,6 +447,16 @@ bool server_has_stranger(const struct server *server, int32_t lobby)
     return false;
 }
 
+void server_doubt(struct core *core, struct server *server, int32_t lobby)
+{
+    size_t n = (size_t)server->n_strangers + 1;
+    server->strangers = xrealloc(server->strangers, n * sizeof(*server->strangers));
+    server->strangers[server->n_strangers++] = lobby;
+    server->stranger_slots++;
+    if (!deadline_is_set(&server->list))
+        server_ask_list(core, server);
+}
+
 void server_stranger_ended(struct core *core, struct server *server, int32_t lobby)
 {
     for (int32_t i = 0; i < server->n_strangers; i++) {
@@ -447,6 +489,7 @@ static void let_go(struct core *core, struct server *server)
     LIST_EACH(&server->sessions, session, struct session, on_server)
     {
         session_untold(core, session);
+        lobby_server_changed(core, session);
         if (session->row.state == SESSION_OPENING && !core->read_only)
             session_failed(core, session, TRY_DROPPED);
     }
@@ -457,6 +500,7 @@ static void drop(struct core *core, struct server *server)
     peer_unbind(core, server->conn);
     server->conn = 0;
     server->listed = false;
+    list_remove(&server->in_asked);
     deadline_clear(core, &server->list);
     server_refresh(core, server);
     let_go(core, server);
@@ -532,6 +576,7 @@ void server_unlink(struct core *core, struct server *server)
 {
     leave_group(server);
     forget_strangers(server);
+    list_remove(&server->in_asked);
     deadline_clear(core, &server->silent);
     deadline_clear(core, &server->list);
     deadline_clear(core, &server->challenged);
@@ -648,6 +693,7 @@ void server_settle(struct core *core, struct server *server)
     {
         if (!session->told || session->row.state == SESSION_OPENING)
             session_settle(core, session);
+        lobby_server_changed(core, session);
     }
 }
 
@@ -680,9 +726,15 @@ void server_match_list(struct core *core, conn_id conn, const struct chat_sv_mat
     listed(core, server);
 }
 
-/* Asked and not answered: it does not know the list. It is there, so its matches are. */
+/* Asked and not answered: it does not know the list. It is there, so its matches are. But not when
+ * the question is still waiting for the disk: what it holds is unknown then, and it gets nothing.
+ */
 static void list_missing(struct core *core, struct server *server)
 {
+    if (!server->listed && (core->read_only || link_in_list(&server->in_asked))) {
+        give_time_to_list(core, server);
+        return;
+    }
     server->cannot_list = true;
     LIST_EACH(&server->sessions, session, struct session, on_server)
     {

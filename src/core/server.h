@@ -54,6 +54,10 @@ struct server {
         max_allowed; /* what live may not exceed: max_sessions, or what it held when it shrank */
     struct list sessions;
 
+    /* It was asked for its list with that batch, which has not left yet. */
+    struct link in_asked;
+    int64_t asked_batch;
+
     int64_t backoff_ms; /* 0 = not failing */
     int64_t idle_since_core_ms;
     int64_t placed_idle_core_ms; /* … when it was put in its place */
@@ -85,7 +89,12 @@ void server_drain(struct core *core, struct server *server, enum drain_by by, bo
 void server_gone(struct core *core, struct server *server);
 void server_alive(struct core *core, struct server *server); /* it answered a PING */
 
-/* Asks a connected server which matches it holds; it has list_ms to say. */
+/* Called by core_left: the batch has no changes, so who was asked with it was without a number; and
+ * then: those who were asked with a batch that has left have their time from now on. */
+void servers_asked_leave(struct core *core);
+void servers_asked_left(struct core *core);
+
+/* Asks a connected server which matches it holds; it has list_ms to say, from when that leaves. */
 void server_ask_list(struct core *core, struct server *server);
 
 /* Sends what its sessions owe it; the server is connected and listed. */
@@ -96,6 +105,9 @@ void server_failed(struct core *core, struct server *server, const char *why);
 void server_succeeded(struct core *core, struct server *server);
 
 /* True when it listed a match of that lobby id that nobody here knows. */
+/* It may hold a match of that id that is not known here; it is asked for its list, which says. */
+void server_doubt(struct core *core, struct server *server, int32_t lobby);
+
 bool server_has_stranger(const struct server *server, int32_t lobby);
 
 /* A match that nobody here knows has ended there. */

@@ -26,9 +26,16 @@ bool session_is_live(const struct session *session)
     return state == SESSION_OPENING || state == SESSION_OPEN || state == SESSION_LOST;
 }
 
+bool session_holds_slot(const struct core *core, const struct session *session)
+{
+    bool letting_go = session->row.state == SESSION_CANCELLING;
+    bool told = session->told && !restore_is_after(core, session->row.created_core_ms);
+    return session_is_live(session) || (letting_go && !told);
+}
+
 /* A cancelled session holds its slot until CANCEL was given to a live connection: whatever we send
  * afterwards on that connection arrives after it. */
-static int8_t counters_of(const struct session *session)
+static int8_t counters_of(const struct core *core, const struct session *session)
 {
     switch ((enum session_state)session->row.state) {
     case SESSION_OPENING:
@@ -38,7 +45,7 @@ static int8_t counters_of(const struct session *session)
     case SESSION_LOST:
         return COUNT_HELD | COUNT_LIVE;
     case SESSION_CANCELLING:
-        return session->told ? 0 : COUNT_HELD;
+        return session_holds_slot(core, session) ? COUNT_HELD : 0;
     case SESSION_ENDED:
     case SESSION_STATES:
         break;
@@ -69,7 +76,7 @@ static void recount_to(struct core *core, struct session *session, int8_t after)
 
 static void recount(struct core *core, struct session *session)
 {
-    recount_to(core, session, counters_of(session));
+    recount_to(core, session, counters_of(core, session));
 }
 
 /* Which chain the session is in. Those that are not over are looked up several times each, and a
@@ -305,6 +312,10 @@ static void owe_event(struct core *core, struct session *session, enum match_eve
 {
     int owed = session->row.events_owed;
     int unheard = owed & ~session->events_tried;
+    if (session->chat->own) {
+        lobby_match_event(core, session, event, event_text(session, event));
+        return;
+    }
     enum match_event opposite = event == MATCH_LOST ? MATCH_BACK : MATCH_LOST;
     if ((event == MATCH_LOST || event == MATCH_BACK) && unheard & event_bit(opposite)) {
         set_owed(core, session, owed & ~event_bit(opposite));
@@ -327,7 +338,7 @@ void sessions_events_left(struct core *core)
 {
     LIST_EACH(&core->events_sent, session, struct session, in_sent)
     {
-        if (session->events_batch > core->seq)
+        if (session->events_batch > core->left_seq)
             continue;
         list_remove(&session->in_sent);
         set_owed(core, session, session->row.events_owed & ~session->events_sent);
@@ -499,7 +510,8 @@ bool session_blocks(const struct core *core, const struct server *server, int32_
     const struct session *session = NULL;
     while ((session = next_here(core, server, lobby, session))) {
         bool letting_go = session->row.state == SESSION_CANCELLING && session->chat == owner &&
-                          session->unanswered == 0 && session->told == server->conn;
+                          session->unanswered == 0 && session->told == server->conn &&
+                          !session_holds_slot(core, session);
         if (!letting_go)
             return true;
     }
@@ -540,6 +552,14 @@ static void refused(struct core *core, struct session *session)
     session_let_go(core, session);
 }
 
+static bool waits_for_ready(const struct session *session)
+{
+    const struct fleet_config *config = session->chat->fleet->config;
+    if (session->chat->own)
+        return !config || config->ready_lobbies || config->ready_required;
+    return config && config->ready_required;
+}
+
 void session_ack(struct core *core, struct server *server, bool success, int32_t lobby)
 {
     struct session *session = session_here(core, server, lobby);
@@ -559,9 +579,7 @@ void session_ack(struct core *core, struct server *server, bool success, int32_t
         refused(core, session);
         return;
     }
-    bool wait_for_ready =
-        session->chat->fleet->config && session->chat->fleet->config->ready_required;
-    if (!wait_for_ready) {
+    if (!waits_for_ready(session)) {
         open_it(core, session);
     } else if (!session->row.acknowledged) {
         session->row.acknowledged = 1;
@@ -588,9 +606,14 @@ void session_cancel_ack(struct core *core, struct server *server, int32_t lobby)
     struct session *session = cancelling_here(core, server, lobby);
     if (!session)
         return;
-    if (server->reported > 0)
+    /* What its server holds under that id may be a match of the lost time, with another token: then
+     * it holds it still. Its list will say. */
+    bool in_doubt = restore_is_after(core, session->row.created_core_ms);
+    if (!in_doubt && server->reported > 0)
         server->reported--; /* newer evidence than its last heartbeat */
     session_let_go(core, session);
+    if (in_doubt)
+        server_doubt(core, server, lobby);
     server_refresh(core, server);
 }
 

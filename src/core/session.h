@@ -97,7 +97,7 @@ void session_send_events(struct core *core, struct session *session);
 /* The chat server's connection is gone: what was sent and not struck off may not have arrived. */
 void session_events_unsent(struct session *session);
 
-/* Called by core_seal: the open batch has no changes, so its events leave without a number. */
+/* Called by core_left: the batch has no changes, so its events left without a number. */
 void sessions_events_leave(struct core *core);
 
 /* Called by core_seal: events sent in an earlier batch have left, so they are owed no more. */
@@ -110,6 +110,10 @@ struct session *session_here(const struct core *core, const struct server *serve
 struct session *session_ended_here(const struct core *core, const struct server *server,
                                    int32_t lobby);
 bool session_is_live(const struct session *session);
+
+/* Live, or its server has not been told to let go; when a restore lies between, not until it said
+ * that it has. */
+bool session_holds_slot(const struct core *core, const struct session *session);
 
 /* True when that server cannot be given that lobby id for that owner now. */
 bool session_blocks(const struct core *core, const struct server *server, int32_t lobby,

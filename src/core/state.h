@@ -24,12 +24,14 @@
 #include "core/enrolment.h"
 #include "core/fleet.h"
 #include "core/host.h"
+#include "core/lobby.h"
 #include "core/object.h"
 #include "core/placement.h"
 #include "core/queue.h"
 #include "core/rate.h"
 #include "core/region.h"
 #include "core/request.h"
+#include "core/restore.h"
 #include "core/room.h"
 #include "core/room_detail.h"
 #include "core/room_seat.h"
@@ -46,7 +48,7 @@
 
 #include <assert.h>
 
-enum peer_role { PEER_SERVER = 1, PEER_CHAT };
+enum peer_role { PEER_SERVER = 1, PEER_CHAT, PEER_CLIENT };
 
 /* Who speaks on a connection. */
 struct peer {
@@ -56,7 +58,15 @@ struct peer {
     int64_t enrolment; /* the stored one it came with; 0 = none of those */
     struct server *server;
     struct chat_server *chat;
+    int32_t account; /* PEER_CLIENT */
+    bool impostor;   /* … who spoke for another: that was said */
 };
+
+/* Where a row that is being loaded stands among the others. */
+static inline uint64_t staged_key(enum row_kind kind, int64_t id)
+{
+    return (uint64_t)id << 5 | (uint64_t)kind;
+}
 
 struct core {
     struct core_config config;
@@ -67,12 +77,16 @@ struct core {
     int64_t asleep_ms;    /* how much of core time this process did not run */
     int64_t last_tick_ms; /* core time of the last tick; 0 = none yet */
     bool read_only;
-    bool fleets_owed;  /* configured fleets may lack their rows */
-    bool audit_owed;   /* of a configuration that was read again */
-    int64_t seq;       /* of the last sealed batch with changes */
-    struct batch *out; /* the open batch, during core_step */
-    int64_t at_us;     /* of the event being handled: for measuring, decides nothing */
+    bool fleets_owed;     /* configured fleets may lack their rows */
+    bool audit_owed;      /* of a configuration that was read again */
+    bool only_struck_off; /* all that is dirty is what is owed no more */
+    bool hasty;           /* and it is not to wait */
+    int64_t seq;          /* of the last sealed batch with changes */
+    int64_t left_seq;     /* of the newest batch whose effects have left */
+    struct batch *out;    /* the open batch, during core_step */
+    int64_t at_us;        /* of the event being handled: for measuring, decides nothing */
     struct list dirty;
+    int64_t struck_off_ms; /* core time: since when the oldest of what is owed no more waits */
 
     struct row_counter counter_rows[ROW_KINDS];
     struct object counters[ROW_KINDS];
@@ -85,15 +99,27 @@ struct core {
     struct map servers_by_endpoint;
     struct map chat_servers;
     struct map chat_servers_by_name;
+    int32_t chat_servers_own;     /* of them, ours */
     struct map sessions_by_lobby; /* lobby → those that are not over */
     struct map sessions_over;     /* (server, lobby) → those that are */
     struct map seats;
     struct map seats_by_player; /* (fleet, account) → seat that is TAKEN */
     struct map tickets_by_key;  /* (chat server, lobby) → its newest ticket */
     struct list finished;       /* final tickets, oldest first */
+    struct list lists_asked;    /* servers whose LIST_ASK has not left yet */
     struct list events_sent;    /* sessions whose events left with an earlier batch */
     int32_t tickets_open;
     int32_t tickets_finished;
+
+    struct map clients;           /* account → struct peer */
+    struct map lobbies_by_number; /* as players and servers know them */
+    struct map lobby_players;     /* account → his places in lobbies that have something to say */
+    struct list lobbies_due;      /* to be looked at, at the end of this step */
+    struct list lobbies_sent;     /* what they owe left with an earlier batch */
+    struct list finished_lobbies; /* oldest first */
+    int32_t lobbies_finished;
+    int32_t lobbies_in[LOBBY_STATES];
+    struct str refusal; /* of the operation in hand: more than its error says; may be empty */
 
     struct map enrolments;
     struct map enrolments_by_hash;
@@ -121,6 +147,7 @@ struct core {
     struct list allocations_finished; /* oldest first */
     struct list allocations_owed;
     struct list allocations_lost;  /* those whose seats were taken away in this step */
+    struct list waiting;           /* QUEUED, in whichever line, by when they came */
     struct list allocations_lined; /* those who came to a line in this step, and are not told yet */
     int32_t n_allocations_finished;
     int32_t n_allocations_owed;
@@ -157,5 +184,9 @@ struct effect *note_add(struct core *core, enum note note);
 
 /* Somebody on that connection was refused something. Add it before the effect that closes it. */
 struct effect *note_refused(struct core *core, conn_id conn, int err);
+
+/* Fill in whom a note is about: those who asked. Return it. */
+struct effect *note_of_players(struct core *core, const struct place *p, struct effect *note);
+struct effect *note_of_seekers(struct core *core, const struct seek *s, struct effect *note);
 void effect_close(struct core *core, conn_id conn, const char *why);
 struct str text_keep(struct core *core, struct str s);

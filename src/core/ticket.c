@@ -6,18 +6,14 @@
 
 #include <string.h>
 
-enum {
-    LOBBY_END = 1 << 30, /* Muster's own lobbies use ids from here on */
-    PLAYERS_MAX = 100,
-    GAME_TYPE_MAX = 10,
-};
+enum { PLAYERS_MAX = 100 };
 
 /* A stored ticket holds its error as a number and its tries as bytes: both are part of the format.
  */
 _Static_assert(ERR_NO_SERVERS == -22 && ERR_INVALID_LOBBY == -24 && ERR_ALLOCATION_TIMEOUT == -25 &&
                    ERR_TICKET_CANCELLED == -27,
                "append to errors.def, or raise ROW_FORMAT");
-_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 4,
+_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 6,
                "a change of the tries is a change of ROW_FORMAT");
 
 static const uint8_t allowed_moves[TICKET_STATES] = {
@@ -220,6 +216,7 @@ static void move(struct core *core, struct ticket *ticket, enum ticket_state sta
         deadline_clear(core, &ticket->deadline); /* from here on its session has the deadline */
     }
     object_touch(core, &ticket->object);
+    lobby_ticket_moved(core, ticket);
 }
 
 /* Which server took it, how loaded that is with it, and since when it was asked. */
@@ -330,8 +327,8 @@ static struct ticket *link_in(struct core *core, const struct row_ticket *row,
     return ticket;
 }
 
-static void open_ticket(struct core *core, struct chat_server *chat, conn_id conn,
-                        const struct chat_mgr_server_allocation_request *r)
+static struct ticket *open_ticket(struct core *core, struct chat_server *chat, conn_id conn,
+                                  const struct chat_mgr_server_allocation_request *r)
 {
     uint64_t regions = r->region == REGION_AUTO ? chat->regions : (uint64_t)1 << r->region;
     struct row_ticket row = {
@@ -353,6 +350,17 @@ static void open_ticket(struct core *core, struct chat_server *chat, conn_id con
     move(core, ticket, TICKET_OPEN);
     deadline_set(core, &ticket->deadline, DEADLINE_CORE, row.deadline_core_ms);
     try_next(core, ticket, ERR_NO_SERVERS);
+    return ticket;
+}
+
+int64_t ticket_open_own(struct core *core, struct chat_server *chat,
+                        const struct chat_mgr_server_allocation_request *request)
+{
+    uint64_t key = map_pair((int32_t)chat->row.id, request->lobby);
+    struct ticket *before = map_get(&core->tickets_by_key, key);
+    if (before)
+        forget(core, before);
+    return open_ticket(core, chat, 0, request)->row.id;
 }
 
 /* True when the key has an answer, or will have one without a new ticket. */
@@ -372,7 +380,7 @@ static bool answer_again(struct core *core, struct ticket *ticket, conn_id conn)
 void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
                      const struct chat_mgr_server_allocation_request *request)
 {
-    if (request->lobby <= 0 || request->lobby >= LOBBY_END) {
+    if (request->lobby <= 0 || request->lobby >= LOBBY_ID_FIRST) {
         ticket_refuse(core, conn, request->lobby, ERR_INVALID_LOBBY);
         return;
     }
@@ -387,7 +395,7 @@ void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
     }
     if (ticket) /* failed or cancelled: this is a new one */
         forget(core, ticket);
-    open_ticket(core, chat, conn, request);
+    (void)open_ticket(core, chat, conn, request);
 }
 
 void ticket_give_up(struct core *core, struct ticket *ticket)

@@ -64,6 +64,10 @@ void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
                      const struct chat_mgr_server_allocation_request *request);
 void ticket_cancel(struct core *core, struct chat_server *chat, conn_id conn, int32_t lobby);
 
+/* A new ticket of a lobby of ours, whose last one, if there was one, is final: its id. */
+int64_t ticket_open_own(struct core *core, struct chat_server *chat,
+                        const struct chat_mgr_server_allocation_request *request);
+
 /* Cancels one that is not final, with its match; whoever waits for it is told. */
 void ticket_give_up(struct core *core, struct ticket *ticket);
 

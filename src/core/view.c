@@ -392,7 +392,7 @@ bool view_audit(const struct core *core, int64_t id, struct view_audit *ret)
 bool view_peer(const struct core *core, conn_id conn, struct view_peer *ret)
 {
     const struct peer *peer = peer_find(core, conn);
-    if (!peer || peer->challenging)
+    if (!peer || peer->challenging || peer->role == PEER_CLIENT)
         return false;
     if (peer->server)
         *ret = (struct view_peer){ROLE_SERVER, peer->server->row.id, peer->server->fleet->row.id,

@@ -192,9 +192,16 @@ struct view_host {
     int32_t servers;    /* … by its last heartbeat */
     int32_t strangers;  /* of these, servers that are not ours */
     int32_t deployments;
+    int32_t failures; /* starts in a row that failed there */
     int64_t backoff_left_ms;
     int64_t heard_wall_ms; /* 0 = not since this process started */
     int64_t registered_wall_ms;
+};
+
+/* May a host be taken away now? */
+struct view_removal {
+    bool now;
+    char sentence[400];
 };
 
 struct view_version {
@@ -353,6 +360,50 @@ struct view_allocation {
     int64_t deadline_wall_ms;
 };
 
+struct view_lobby {
+    int64_t id; /* what players and servers know it by, too */
+    int64_t fleet_id;
+    const char *fleet;
+    int8_t game_type;
+    int8_t game_mode;
+    int8_t region; /* REGION_AUTO: any */
+    const char *region_name;
+    const char *map;
+    int32_t average_rating;
+    bool requeue;
+    const char *state; /* "loading" "started" "ended" "aborted" */
+    bool live;         /* loading or started */
+    const char *queue; /* of its groups: "in_lobby" "in_match" "not_queued" "queued" */
+    const char *cause; /* "" "allocation" "loading" "disconnected" "operator" "server" "too_long" */
+    const char *reason; /* the sentence its players heard; "" = none */
+    int err;            /* "allocation": which error */
+    int32_t gone;       /* "disconnected": who; else 0 */
+    int32_t moves;      /* servers that were lost before the start */
+    int64_t ticket;
+    int64_t session; /* 0 = none yet */
+    int64_t server;  /* … */
+    bool allocated;  /* a server holds it and is there */
+    int32_t players;
+    int32_t loaded;
+    int32_t connected;
+    int32_t untold; /* … have not been told that it is over */
+    int64_t opened_wall_ms;
+    int64_t started_wall_ms;  /* 0 = not */
+    int64_t over_wall_ms;     /* 0 = not */
+    int64_t deadline_wall_ms; /* loading: when it is aborted; over: when it is forgotten; else 0 */
+};
+
+struct view_lobby_player {
+    int32_t account;
+    const char *name;
+    int8_t team; /* 0 or 1 */
+    int8_t slot;
+    int8_t group;
+    bool loaded;
+    bool connected; /* now, or when it was over */
+    bool owed;      /* that it was aborted he has not been told */
+};
+
 /* A queue: of a room, or of a fleet when room is 0. */
 struct view_queue {
     int64_t fleet_id;
@@ -377,7 +428,7 @@ struct view_route {
     char token[ROUTE_TOKEN_SIZE];
 };
 
-/* Who speaks on a connection. */
+/* Who speaks on a connection; a player is nobody here, he came without an enrolment token. */
 struct view_peer {
     enum enrolment_role role;
     int64_t server; /* ROLE_SERVER */
@@ -405,12 +456,14 @@ bool view_token(const struct core *core, int64_t id, struct view_token *ret);
 bool view_audit(const struct core *core, int64_t id, struct view_audit *ret);
 bool view_peer(const struct core *core, conn_id conn, struct view_peer *ret);
 bool view_host(const struct core *core, int64_t id, struct view_host *ret);
+bool view_removal(const struct core *core, int64_t host, struct view_removal *ret);
 bool view_deployment(const struct core *core, int64_t id, struct view_deployment *ret);
 bool view_ban(const struct core *core, int64_t id, struct view_ban *ret);
 bool view_room(const struct core *core, int64_t id, struct view_room *ret);
 bool view_room_seat(const struct core *core, int64_t id, struct view_room_seat *ret);
 bool view_room_ticket(const struct core *core, int64_t id, struct view_room_ticket *ret);
 bool view_allocation(const struct core *core, int64_t id, struct view_allocation *ret);
+bool view_lobby(const struct core *core, int64_t id, struct view_lobby *ret);
 
 /* An allocation by its name, or the one that a player stands in line with; 0 = none. */
 int64_t view_allocation_named(const struct core *core, struct str owner, struct str name);
@@ -457,6 +510,38 @@ size_t view_lacking(const struct core *core, int64_t host, const uint8_t *digest
 /* A player's seats in rooms, one per fleet: the smallest id above `after`, or 0. */
 int64_t view_next_seat_of(const struct core *core, struct str account, int64_t after);
 
+/* Where a player is, or for what he waits. Ids are 0 where there is none. */
+struct view_place {
+    char account[65];
+    const char *state; /* "reserved" "taken" in a room that is open; "starting" in one that is not
+                          yet; "routing" until a proxy lets him in; "waiting" in line; "playing" in
+                          a match; "loading" in a lobby, and "started" when that has */
+    int64_t fleet_id;
+    const char *fleet;
+    int64_t room;
+    int64_t match;
+    int64_t server;
+    int64_t seat;
+    int64_t ticket;
+    int64_t lobby;
+    int64_t party;            /* who came together has the same; 0 = alone */
+    const char *address;      /* where he came from; "" = not kept */
+    int32_t position;         /* waiting: from 1 */
+    int64_t since_wall_ms;    /* 0 = not kept */
+    int64_t deadline_wall_ms; /* when it is given back, or he waits no longer; 0 = none */
+};
+typedef void view_place_each(void *user, const struct view_place *place);
+
+/* Those that belong to one object of ROW_room_seat, ROW_allocation, ROW_session or ROW_lobby. */
+void view_places_at(const struct core *core, enum row_kind kind, int64_t id, view_place_each *each,
+                    void *user);
+
+/* Those of one player, who is a number to chat servers. */
+void view_places_of(const struct core *core, struct str account, view_place_each *each, void *user);
+
+/* All bans of an account, held or not: the smallest id above `after`, or 0. */
+int64_t view_next_ban_of(const struct core *core, struct str account, int64_t after);
+
 /* The seats of a room: the smallest id above `after`, or 0. */
 int64_t view_next_seat_in(const struct core *core, int64_t room, int64_t after);
 
@@ -502,6 +587,17 @@ void view_row_room_ticket(const struct core *core, const struct row_room_ticket 
 void view_row_allocation(const struct core *core, const struct row_allocation *row,
                          struct instant then, struct view_allocation *ret); /* without positions */
 
+void view_row_lobby(const struct core *core, const struct row_lobby *row, struct instant then,
+                    struct view_lobby *ret);
+
+/* The i-th player of a lobby: false when there are fewer. */
+bool view_lobby_player(const struct core *core, int64_t lobby, size_t i,
+                       struct view_lobby_player *ret);
+
+/* "loading" … as in struct view_lobby. */
+const char *lobby_state_name(int8_t state);
+const char *lobby_cause_name(int8_t cause);
+
 /* The name of a fleet by its id; "" when there is none. */
 const char *view_fleet_name(const struct core *core, int64_t id);
 
@@ -516,6 +612,9 @@ const char *ticket_state_name(int8_t state);
 const char *session_state_name(int8_t state);
 const char *seat_state_name(int8_t state);
 const char *end_reason_name(int8_t reason);
+
+/* The kind of thing an enum operate_verb is about: "server"; "" = none. */
+const char *audit_target_kind(int8_t verb);
 
 /* "available" "full" "draining" "offline" */
 const char *server_status_name(enum server_status status);

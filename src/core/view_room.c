@@ -50,6 +50,7 @@ bool view_host(const struct core *core, int64_t id, struct view_host *ret)
     ret->servers = host->servers;
     ret->strangers = host->strangers;
     ret->deployments = (int32_t)host->n_deployments;
+    ret->failures = host->failures;
     ret->backoff_left_ms = backoff_ms > 0 ? backoff_ms : 0;
     ret->heard_wall_ms = wall_of(core, host->heard_core_ms);
     return true;

@@ -2,6 +2,8 @@
 
 #include "base/str.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -24,17 +26,30 @@ static int escaped_byte(struct str s)
     return high < 0 || low < 0 ? 0 : high * 16 + low;
 }
 
+/* How much of s stands for itself. */
+static size_t plain_len(struct str s, bool query)
+{
+    const char *escape = s.len > 0 ? memchr(s.at, '%', s.len) : NULL;
+    size_t n = escape ? (size_t)(escape - s.at) : s.len;
+    const char *plus = query && n > 0 ? memchr(s.at, '+', n) : NULL;
+    return plus ? (size_t)(plus - s.at) : n;
+}
+
 /* Appends s, decoded, and a NUL. In a query "+" is a space; in a path what is between two slashes
  * may hold one, so that stays escaped, as does "%" itself. */
 static bool append_decoded(struct buf *out, struct str s, bool query)
 {
-    while (s.len > 0) {
+    for (;;) {
+        size_t plain = plain_len(s, query);
+        buf_append(out, s.at, plain);
+        s = (struct str){s.at + plain, s.len - plain};
+        if (s.len == 0)
+            break;
         bool escaped = s.at[0] == '%';
         size_t n = escaped ? 3 : 1;
-        char c = escaped ? (char)escaped_byte(s) : s.at[0];
+        char c = escaped ? (char)escaped_byte(s) : ' ';
         if (c == '\0')
             return false;
-        c = query && s.at[0] == '+' ? ' ' : c;
         if (escaped && !query && (c == '/' || c == '%'))
             buf_append(out, c == '/' ? "%2F" : "%25", 3);
         else
@@ -48,7 +63,12 @@ static bool append_decoded(struct buf *out, struct str s, bool query)
 void uri_segment(struct buf *out, struct str segment)
 {
     while (segment.len > 0) {
-        int byte = segment.at[0] == '%' ? escaped_byte(segment) : 0;
+        size_t plain = plain_len(segment, false);
+        buf_append(out, segment.at, plain);
+        segment = (struct str){segment.at + plain, segment.len - plain};
+        if (segment.len == 0)
+            return;
+        int byte = escaped_byte(segment);
         char c = byte ? (char)byte : segment.at[0];
         size_t n = byte ? 3 : 1;
         buf_append(out, &c, 1);
@@ -120,4 +140,34 @@ bool uri_next(const struct uri *u, size_t *at, const char **ret_key, const char 
     *ret_value = *ret_key + strlen(*ret_key) + 1;
     *at = (size_t)(*ret_value - (const char *)u->text.data) + strlen(*ret_value) + 1;
     return true;
+}
+
+static void put_escaped(struct buf *out, const char *s, const char *as_they_are)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        char text[4];
+        bool plain = c < 0x80 && (isalnum(c) || strchr(as_they_are, c));
+        if (!plain)
+            (void)snprintf(text, sizeof(text), "%%%02X", c);
+        buf_append(out, plain ? s : text, plain ? 1 : 3);
+    }
+}
+
+void uri_escape(struct buf *out, const char *s)
+{
+    put_escaped(out, s, "-._~");
+}
+
+void uri_put(struct buf *out, const struct uri *u)
+{
+    const char *key = NULL;
+    const char *value = NULL;
+    put_escaped(out, uri_path(u), "-._~/%"); /* where "%" begins what stayed escaped */
+    for (size_t at = 0, n = 0; uri_next(u, &at, &key, &value); n++) {
+        buf_append(out, n == 0 ? "?" : "&", 1);
+        uri_escape(out, key);
+        buf_append(out, "=", 1);
+        uri_escape(out, value);
+    }
 }

@@ -25,6 +25,12 @@ const char *uri_path(const struct uri *u);
 /* Appends a segment of such a path, wholly decoded. */
 void uri_segment(struct buf *out, struct str segment);
 
+/* Appends s as one piece of a path or a query: all but letters, digits and "-._~" as %XX. */
+void uri_escape(struct buf *out, const char *s);
+
+/* Appends "/path?key=value&…": a target that is read as this one was. */
+void uri_put(struct buf *out, const struct uri *u);
+
 /* Walks the arguments in their order: start with *at = 0; false at the end. A key without "=" has
  * value "". */
 bool uri_next(const struct uri *u, size_t *at, const char **ret_key, const char **ret_value);

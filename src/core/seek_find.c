@@ -1,0 +1,545 @@
+/* What there is for somebody who seeks a place: first where he is, then where his friends are, then
+ * anywhere. Nothing is changed here. */
+#include "core/seek_found.h"
+
+#include "base/plant.h"
+#include "core/state.h"
+#include "wire/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void finds_nothing(struct found *ret, int err, struct str why)
+{
+    ret->what = FOUND_NOTHING;
+    ret->err = err;
+    (void)snprintf(ret->why, sizeof(ret->why), "%.*s", (int)why.len, why.at);
+}
+
+static void finds_room(struct found *ret, struct room *room, const char *how)
+{
+    ret->what = FOUND_ROOM;
+    ret->room = room;
+    ret->how = how;
+}
+
+/* ── who comes, and where he may go ────────────────────────────────────────────────────────── */
+
+static struct room_seat *seat_of(const struct core *core, const struct allocation *a,
+                                 struct str account)
+{
+    return room_seat_of(core, a->row.fleet, account);
+}
+
+int32_t seek_needs(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    int32_t needed = 0;
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        needed += !seat || seat->room != room;
+    }
+    return needed;
+}
+
+/* True when he asks for another room than the one he is in. */
+static bool wants_away(const struct allocation *a)
+{
+    return !a->row.rejoin || a->row.move_party;
+}
+
+bool seek_fits(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
+    bool anew = (!a->queue || !a->queue->room) && wants_away(a);
+    return !(anew && his && his->room == room) &&
+           seek_needs(core, a, room) <= room_empty_seats(room);
+}
+
+/* The version that players get who name none: the first of the configuration that is on, else the
+ * newest that was deployed. */
+struct str seek_version_name(const struct fleet *fleet)
+{
+    struct str found = {0};
+    for (size_t i = 0; fleet->config && i < fleet->config->n_versions; i++) {
+        struct str name = str_of(fleet->config->versions[i].name);
+        if (version_judge(fleet, name) == 0)
+            return name;
+    }
+    LIST_EACH(&fleet->versions, version, struct version, in_fleet)
+    {
+        if (version_judge(fleet, str_of(version->row.name)) == 0)
+            found = str_of(version->row.name);
+    }
+    return found;
+}
+
+uint64_t seek_version(const struct fleet *fleet)
+{
+    return str_hash(1, seek_version_name(fleet));
+}
+
+bool seek_takes_any(const struct room *room)
+{
+    return str_eq(str_of(room->version->row.name), seek_version_name(room->fleet));
+}
+
+bool seek_is_there(const struct room *room)
+{
+    return room->row.state == ROOM_OPEN && !host_is_away(room->host);
+}
+
+/* Something came free there in this step and somebody waits for it. Else whoever is in line there
+ * fits no place that is free, and nobody is overtaken who could have it. */
+static bool is_unserved(const struct room *room)
+{
+    return link_in_list(&room->to_serve) && !PLANTED(queue_window);
+}
+
+/* ── who may come ──────────────────────────────────────────────────────────────────────────── */
+
+struct place_player seek_player(const struct allocation *a, struct str name)
+{
+    bool himself = str_eq(name, str_of(a->row.player));
+    return (struct place_player){
+        .account = name,
+        .address = himself ? str_of(a->row.from) : (struct str){0},
+        .info = himself ? a->row.info : (struct str){0},
+    };
+}
+
+/* Another player has the token that he would get, be it one who comes along. */
+static bool has_no_token(const struct core *core, const struct allocation *a, struct str account)
+{
+    struct str rest = a->row.party;
+    if (route_taken(core, a->fleet, account))
+        return true;
+    for (struct str name; names_next(&rest, &name);) {
+        if (!str_eq(name, account) && route_is_same(a->fleet, name, account))
+            return true;
+    }
+    return false;
+}
+
+/* True when somebody may not come. */
+bool seek_is_hindered(struct core *core, const struct allocation *a, struct found *ret)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        struct place_player player = seek_player(a, name);
+        const struct ban *ban = ban_check(core, name, player.address);
+        if (ban) {
+            finds_nothing(ret, ERR_BANNED, ban_until(core, ban, name, str_of(a->row.player)));
+            return true;
+        }
+        if (has_no_token(core, a, name)) {
+            finds_nothing(ret, ERR_TOKEN_TAKEN, str_of(err_sentence(ERR_TOKEN_TAKEN)));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ── where he is ───────────────────────────────────────────────────────────────────────────── */
+
+bool seek_asks_for_others(const struct allocation *a)
+{
+    return a->row.friends.len > 0 || a->row.move_party || allocation_players(a) > 1;
+}
+
+static bool stays(const struct core *core, const struct allocation *a, struct found *ret)
+{
+    struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
+    if (!seat || seek_asks_for_others(a) || room_is_over(seat->room))
+        return false;
+    if (!a->row.rejoin && seat->row.state != ROOM_SEAT_RESERVED)
+        return false;
+    finds_room(ret, seat->room, "rejoin");
+    return true;
+}
+
+/* Any place will do: then the one he has, when those who come along find theirs there. */
+static bool stays_with_others(const struct core *core, const struct allocation *a,
+                              struct found *ret)
+{
+    const struct room_seat *seat = seat_of(core, a, str_of(a->row.player));
+    if (!seat || wants_away(a) || room_is_over(seat->room))
+        return false;
+    int32_t needs = seek_needs(core, a, seat->room);
+    bool fits = needs <= room_free_seats(seat->room) && seek_is_there(seat->room) &&
+                !is_unserved(seat->room);
+    if (needs == 0 || fits)
+        finds_room(ret, seat->room, "rejoin");
+    return needs == 0 || fits;
+}
+
+/* ── where his friends are ─────────────────────────────────────────────────────────────────── */
+
+struct friendly {
+    struct room *room;
+    int32_t friends;
+};
+
+struct friends {
+    struct friendly rooms[SEEK_FRIENDS_MAX];
+    size_t n;
+    bool unavailable; /* some are somewhere that cannot be entered now */
+};
+
+static void count_friend(struct friends *f, struct room *room)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->rooms[i].room == room) {
+            f->rooms[i].friends++;
+            return;
+        }
+    }
+    if (f->n < SEEK_FRIENDS_MAX)
+        f->rooms[f->n++] = (struct friendly){room, 1};
+}
+
+static void find_friends(const struct core *core, const struct allocation *a, struct friends *f)
+{
+    struct str rest = a->row.friends;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        if (seat && seek_is_there(seat->room))
+            count_friend(f, seat->room);
+        else if (seat || room_seat_is_coming(core, a->row.fleet, name))
+            f->unavailable = true;
+    }
+}
+
+static bool is_better(const struct friendly *x, const struct friendly *y)
+{
+    int32_t free_x = room_free_seats(x->room);
+    int32_t free_y = room_free_seats(y->room);
+    if (x->friends != y->friends)
+        return x->friends > y->friends;
+    return free_x != free_y ? free_x > free_y : x->room->row.id < y->room->row.id;
+}
+
+/* The best of them, and the best that has a place now; either may be NULL. */
+static struct room *choose_friends(const struct core *core, const struct allocation *a,
+                                   const struct friends *f, struct room **ret_free)
+{
+    const struct friendly *best = NULL;
+    const struct friendly *free = NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct friendly *x = &f->rooms[i];
+        int32_t needs = seek_needs(core, a, x->room);
+        bool fits = needs == 0 || (needs <= room_free_seats(x->room) && !is_unserved(x->room));
+        if (needs > x->room->row.max_players)
+            continue; /* never */
+        if (!best || is_better(x, best))
+            best = x;
+        if (fits && (!free || is_better(x, free)))
+            free = x;
+    }
+    *ret_free = free ? free->room : NULL;
+    return best ? best->room : NULL;
+}
+
+/* Whoever waits already only changes his place. */
+static bool waits_already(const struct core *core, const struct allocation *a)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct allocation *older = allocation_of_player(core, a->row.fleet, name);
+        if (older && older->row.state == ALLOCATION_QUEUED)
+            return true;
+    }
+    return false;
+}
+
+void seek_find_line(const struct core *core, const struct allocation *a, struct room *room,
+                    struct found *ret)
+{
+    bool many = core->allocations_in[ALLOCATION_QUEUED] >= core->config.limits.queued;
+    ret->what = FOUND_LINE;
+    ret->room = room;
+    if (many && !waits_already(core, a))
+        finds_nothing(ret, ERR_TOO_MANY, STR("too many players wait in line"));
+}
+
+/* True when that settles it. */
+static bool join_friends(const struct core *core, const struct allocation *a, struct found *ret)
+{
+    struct friends f = {0};
+    struct room *free = NULL;
+    if (a->row.friends.len == 0)
+        return false;
+    find_friends(core, a, &f);
+    struct room *best = choose_friends(core, a, &f, &free);
+    if (free) {
+        finds_room(ret, free, "friend");
+        return true;
+    }
+    if (best) {
+        seek_find_line(core, a, best, ret);
+        return true;
+    }
+    ret->no_friends = true;
+    if (a->row.any_room)
+        return false;
+    int err = f.unavailable || f.n > 0 ? ERR_FRIEND_UNAVAILABLE : ERR_FRIENDS_NOT_FOUND;
+    finds_nothing(ret, err, str_of(err_sentence(err)));
+    return true;
+}
+
+/* ── anywhere ──────────────────────────────────────────────────────────────────────────────── */
+
+static bool suits(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    return seek_is_there(room) && !is_unserved(room) && seek_fits(core, a, room) &&
+           seek_needs(core, a, room) <= room_free_seats(room);
+}
+
+/* The fullest that fits, or the emptiest when the fleet spreads its players. */
+static struct room *find_on_shelf(const struct core *core, const struct allocation *a,
+                                  const struct shelf *shelf)
+{
+    int32_t least = allocation_players(a);
+    size_t first = shelf_first(shelf, least);
+    for (size_t k = first; k < shelf->n; k++) {
+        size_t i = a->fleet->config->spread ? shelf->n - 1 - (k - first) : k;
+        struct room *room = shelf->rooms[i];
+        if (suits(core, a, room))
+            return room;
+    }
+    return NULL;
+}
+
+/* Where one of them is already, fewer places are needed than there are of them. */
+static struct room *find_with_party(const struct core *core, const struct allocation *a)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        if (seat && seek_takes_any(seat->room) && suits(core, a, seat->room))
+            return seat->room;
+    }
+    return NULL;
+}
+
+struct room *seek_find_any(const struct core *core, const struct allocation *a)
+{
+    const struct version *version = version_row_of(a->fleet, seek_version_name(a->fleet));
+    int8_t regions[REGION_CODES];
+    int n = version ? regions_by_distance(core, 0, a->row.region, regions) : 0;
+    for (int i = 0; i < n; i++) {
+        struct room *room = find_on_shelf(core, a, &version->shelves[regions[i]]);
+        if (room)
+            return room;
+    }
+    return find_with_party(core, a);
+}
+
+struct room *seek_emptiest(const struct core *core, const struct fleet *fleet)
+{
+    (void)core;
+    const struct version *version = version_row_of(fleet, seek_version_name(fleet));
+    struct room *best = NULL;
+    for (int code = 0; version && code < REGION_CODES; code++) {
+        const struct shelf *shelf = &version->shelves[code];
+        size_t k = shelf->n;
+        while (k > 0 && !seek_is_there(shelf->rooms[k - 1]))
+            k--;
+        if (k > 0 && (!best || room_free_seats(shelf->rooms[k - 1]) > room_free_seats(best)))
+            best = shelf->rooms[k - 1];
+    }
+    return best;
+}
+
+/* How many seats are to come free there before it has its place; INT32_MAX = never. */
+static int32_t misses(const struct core *core, const struct allocation *a, const struct room *room)
+{
+    const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
+    int32_t needs = seek_needs(core, a, room);
+    bool own = his && his->room == room && wants_away(a);
+    if (own || !seek_is_there(room) || !seek_takes_any(room) || needs > room->row.max_players)
+        return INT32_MAX;
+    return needs - (room->held_by == a->queue ? room_empty_seats(room) : room_free_seats(room));
+}
+
+struct best {
+    struct room *room;
+    int32_t misses;
+};
+
+static void consider(const struct core *core, const struct allocation *a, struct room *room,
+                     struct best *best)
+{
+    int32_t n = misses(core, a, room);
+    if (n < best->misses)
+        *best = (struct best){room, n};
+}
+
+/* Who has fewer free seats misses more; only where one of them sits it may be otherwise. */
+static void consider_shelf(const struct core *core, const struct allocation *a,
+                           const struct shelf *shelf, struct best *best)
+{
+    size_t k = shelf->n;
+    while (k > 0 && misses(core, a, shelf->rooms[k - 1]) == INT32_MAX)
+        k--;
+    if (k > 0)
+        consider(core, a, shelf->rooms[k - 1], best);
+}
+
+struct room *seek_best_to_hold(const struct core *core, const struct allocation *a)
+{
+    const struct version *version = version_row_of(a->fleet, seek_version_name(a->fleet));
+    struct best best = {NULL, INT32_MAX};
+    struct str rest = a->row.party;
+    if (a->queue->held_in)
+        consider(core, a, a->queue->held_in, &best);
+    for (struct str name; names_next(&rest, &name);) {
+        const struct room_seat *seat = seat_of(core, a, name);
+        if (seat)
+            consider(core, a, seat->room, &best);
+    }
+    for (int i = 0; version && i < REGION_CODES; i++) /* his own region first */
+        consider_shelf(core, a, &version->shelves[(a->row.region + i) & (REGION_CODES - 1)], &best);
+    return best.room;
+}
+
+/* ── a new room ────────────────────────────────────────────────────────────────────────────── */
+
+bool seek_may_start(const struct core *core, const struct fleet *fleet, int32_t players)
+{
+    (void)core;
+    bool cluster = fleet->config->provider == PROVIDER_AGONES;
+    int32_t seats = 0;
+    LIST_EACH(&fleet->allocating, ticket, struct room_ticket, in_allocating)
+    {
+        seats += fleet->config->max_players;
+    }
+    return cluster ? seats == 0 : seats < players;
+}
+
+/* A room that is being started for others and has places left. */
+static bool join_starting(const struct core *core, const struct allocation *a, struct found *ret)
+{
+    LIST_EACH(&a->fleet->allocating, ticket, struct room_ticket, in_allocating)
+    {
+        struct room *room = room_find(core, ticket->row.room);
+        if (!room || room->row.state != ROOM_STARTING ||
+            room_empty_seats(room) < allocation_players(a))
+            continue;
+        ret->what = FOUND_STARTING;
+        ret->room = room;
+        ret->ticket = ticket;
+        return true;
+    }
+    return false;
+}
+
+/* True when the seat is that of an older request of somebody who comes. */
+bool seek_gives_way(const struct core *core, const struct allocation *a,
+                    const struct room_seat *seat)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct allocation *older = allocation_of_player(core, a->row.fleet, name);
+        if (older && older->row.id == seat->row.ticket)
+            return true;
+    }
+    return false;
+}
+
+/* Who has a seat there already only keeps it. Others get what is empty and what the older request
+ * gives up, after those in line; and not in a cluster, which was told who comes. */
+static bool fits_starting(const struct core *core, const struct allocation *a,
+                          const struct room *room)
+{
+    int32_t freed = 0;
+    int32_t kept = 0;
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        bool his = seek_gives_way(core, a, seat);
+        freed += his;
+        kept += his && names_have(a->row.party, str_of(seat->row.account));
+    }
+    bool more = !queue_waits(a->fleet->queue) && a->fleet->config->provider != PROVIDER_AGONES;
+    int32_t players = allocation_players(a);
+    return kept == players || (more && players <= room_empty_seats(room) + freed);
+}
+
+/* The room that is being started for an older request of one of them. */
+static bool take_over_starting(const struct core *core, const struct allocation *a,
+                               struct found *ret)
+{
+    struct str rest = a->row.party;
+    for (struct str name; names_next(&rest, &name);) {
+        const struct allocation *older = allocation_of_player(core, a->row.fleet, name);
+        bool starting = older && older != a && link_in_list(&older->on_ticket);
+        struct room_ticket *ticket = starting ? room_ticket_find(core, older->row.ticket) : NULL;
+        struct room *room = ticket ? room_find(core, ticket->row.room) : NULL;
+        if (!room || room->row.state != ROOM_STARTING || !fits_starting(core, a, room))
+            continue;
+        ret->what = FOUND_STARTING;
+        ret->room = room;
+        ret->ticket = ticket;
+        return true;
+    }
+    return false;
+}
+
+struct host *seek_host_for(const struct core *core, const struct allocation *a)
+{
+    struct no_host none;
+    bool elsewhere = a->fleet->config->other_regions;
+    if (rooms_are_many(core) || allocation_players(a) > a->fleet->config->max_players)
+        return NULL;
+    if (seek_version_name(a->fleet).len == 0)
+        return NULL; /* all were switched off since he came to the line */
+    return choose_host(core, a->fleet, a->row.region, elsewhere, NULL, 0, &none);
+}
+
+static void no_capacity(const struct core *core, const struct allocation *a, struct found *ret)
+{
+    char text[FOUND_SENTENCE_MAX];
+    const struct fleet_config *config = a->fleet->config;
+    bool never = allocation_players(a) > config->max_players;
+    if (config->queue_when_full && !never) {
+        seek_find_line(core, a, NULL, ret);
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "no capacity in fleet '%s'", a->fleet->row.name);
+    finds_nothing(ret, ERR_NO_CAPACITY, str_of(text));
+}
+
+/* Those in line for any place of the fleet fit nowhere that is free now; but a room that can be
+ * started is theirs first. */
+static void find_anywhere(const struct core *core, const struct allocation *a, struct found *ret)
+{
+    if (stays_with_others(core, a, ret))
+        return;
+    if (seek_version_name(a->fleet).len == 0) {
+        finds_nothing(ret, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
+        return;
+    }
+    struct room *room = seek_find_any(core, a);
+    bool others = queue_waits(a->fleet->queue);
+    bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
+    if (!room &&
+        (take_over_starting(core, a, ret) || (!others && !cluster && join_starting(core, a, ret))))
+        return;
+    if (room)
+        finds_room(ret, room, "room");
+    else if (!others && (ret->host = seek_host_for(core, a)))
+        ret->what = FOUND_HOST;
+    else
+        no_capacity(core, a, ret);
+}
+
+/* Changes nothing. Only who goes anywhere needs a version that is on: the rooms of one that is
+ * switched off play on, with whoever belongs there. */
+void seek_find(struct core *core, const struct allocation *a, struct found *ret)
+{
+    *ret = (struct found){0};
+    if (!a->fleet->config)
+        finds_nothing(ret, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
+    else if (!seek_is_hindered(core, a, ret) && !stays(core, a, ret) && !join_friends(core, a, ret))
+        find_anywhere(core, a, ret);
+}
