@@ -65,6 +65,13 @@ static void load(void)
     lib.whole = whole;
 }
 
+const char *archive_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, load);
+    return lib.whole ? NULL : LIBRARY " cannot be loaded; install the package libarchive13";
+}
+
 const struct archive_limits archive_limits_default = {
     .unpacked_bytes = INT64_C(16) << 30,
     .files = 200 * 1000,
@@ -375,10 +382,9 @@ int archive_unpack(const char *path, const char *parent, const char *name,
         return refuse(&u, ERR_IO, "The name of the folder is too long.");
     if (access(final, F_OK) == 0)
         return 0;
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, load);
-    if (!lib.whole)
-        return refuse(&u, ERR_IO, LIBRARY " cannot be loaded; install the package libarchive13.");
+    const char *missing = archive_load();
+    if (missing)
+        return refuse(&u, ERR_IO, "%s.", missing);
     if (!mkdtemp(temporary))
         return refuse(&u, ERR_IO, "Cannot make a folder in %s: %s.", parent, strerror(errno));
     u.root = open(temporary, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -397,13 +403,15 @@ int archive_unpack(const char *path, const char *parent, const char *name,
 
 /* ── digests ───────────────────────────────────────────────────────────────────────────────── */
 
-int archive_digest(int fd, uint8_t ret[ARCHIVE_DIGEST])
+int archive_digest(int fd, const _Atomic bool *stop, uint8_t ret[ARCHIVE_DIGEST])
 {
     uint8_t block[READ_BLOCK];
     crypto_hash_sha256_state state;
     crypto_hash_sha256_init(&state);
     off_t at = 0;
     for (;;) {
+        if (stop && *stop)
+            return ERR_IO;
         ssize_t n = pread(fd, block, sizeof(block), at);
         if (n < 0 && errno == EINTR)
             continue;

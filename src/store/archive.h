@@ -26,8 +26,11 @@ struct archive_limits {
 
 extern const struct archive_limits archive_limits_default;
 
-/* The SHA-256 of a whole file. 0 or ERR_IO. */
-int archive_digest(int fd, uint8_t ret[ARCHIVE_DIGEST]);
+/* What reads archives is loaded when it is first needed. NULL, or what is wrong as a clause. */
+const char *archive_load(void);
+
+/* The SHA-256 of a whole file. 0, or ERR_IO, also when *stop became true; stop NULL = never. */
+int archive_digest(int fd, const _Atomic bool *stop, uint8_t ret[ARCHIVE_DIGEST]);
 
 /* Lower-case hexadecimal with a NUL; returns dst. And back: false when it is not that. */
 const char *archive_hex(const uint8_t digest[ARCHIVE_DIGEST], char dst[ARCHIVE_HEX]);

@@ -2,6 +2,8 @@
  * the operator in one sentence when one cannot be used. Connections belong to the caller. */
 #pragma once
 
+#include "store/store.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,13 +18,6 @@ enum {
      * and journals read as they are, and tables that are missing are empty. */
     DBFILE_FORMAT_OLDEST = 1,
 };
-
-/* A sentence for the operator. */
-struct why {
-    char text[512];
-};
-
-__attribute__((format(printf, 2, 3))) void why_set(struct why *why, const char *format, ...);
 
 /* A trouble that is logged when it begins, changes or ends, not each time it is met. */
 struct complaint {
@@ -53,6 +48,12 @@ int dbfile_connect(const char *folder, const char *name, sqlite3 **ret);
 /* Says in why that folder/name cannot be used, by SQLite's code and the reason the system gave its
  * connection (may be NULL). SQLITE_MISMATCH: why is set already. Returns ERR_FORMAT or ERR_IO. */
 int dbfile_refuse(sqlite3 *db, int rc, const char *folder, const char *name, struct why *why);
+
+/* Copies from/name into the folder `to`, where it must not be: as it is at one moment, while others
+ * write. Uses the disk for half of the time only, so that they are not held up. Ends early when
+ * *stop becomes true. 0 or ERR_IO with why. */
+int dbfile_copy(const char *from, const char *name, const char *to, const _Atomic bool *stop,
+                struct why *why);
 
 /* Makes the names in a folder durable. Returns 0 or the negative errno. */
 int dbfile_sync_folder(const char *folder);

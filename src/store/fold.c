@@ -2,10 +2,11 @@
 
 #include "base/err.h"
 
-#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
-#include <time.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 enum {
     /* A slice also ends when its objects fill this. Objects, not changes: the longer the backlog,
@@ -15,15 +16,32 @@ enum {
     CHECKPOINT_PASSES = 4,
 };
 
-int fold_open(struct fold *f, const char *folder, struct journal *journal,
-              const struct fold_limits *limits, struct why *why)
+static int64_t file_bytes(const char *folder, const char *name)
 {
-    f->limits = *limits;
-    f->journal = journal;
+    char path[PATH_MAX];
+    struct stat info;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return stat(path, &info) == 0 ? info.st_size : 0;
+}
+
+static void look_at_disk(struct fold *f)
+{
+    const char *folder = f->journal->folder;
+    struct statvfs disk;
+    f->state_bytes = file_bytes(folder, STATE_FILE) + file_bytes(folder, STATE_FILE "-wal");
+    if (statvfs(folder, &disk) != 0)
+        return;
+    f->disk_free_bytes = (int64_t)(disk.f_bavail * disk.f_frsize);
+    f->disk_bytes = (int64_t)(disk.f_blocks * disk.f_frsize);
+}
+
+static int open_files(struct fold *f, const char *folder, const char *journal_folder,
+                      struct why *why)
+{
     int err = state_open(&f->state, folder, why);
     if (err != 0)
         return err;
-    int rc = dbfile_connect(folder, JOURNAL_FILE, &f->reader);
+    int rc = dbfile_connect(journal_folder, JOURNAL_FILE, &f->reader);
     if (rc == SQLITE_OK) {
         f->read = dbfile_prepare(f->reader, JOURNAL_READ);
         rc = f->read ? SQLITE_OK : sqlite3_errcode(f->reader);
@@ -36,28 +54,37 @@ int fold_open(struct fold *f, const char *folder, struct journal *journal,
         f->folded_seq = tip.seq;
         f->folded_core_ms = tip.core_ms;
         pthread_mutex_init(&f->state_lock, NULL);
-        pthread_mutex_init(&f->wake_lock, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&f->wake, &attr);
-        pthread_condattr_destroy(&attr);
+        bell_init(&f->bell);
         return 0;
     }
     err = read ? dbfile_refuse(f->state.db, rc, folder, STATE_FILE, why)
-               : dbfile_refuse(f->reader, rc, folder, JOURNAL_FILE, why);
+               : dbfile_refuse(f->reader, rc, journal_folder, JOURNAL_FILE, why);
     dbfile_close(f->reader);
     state_close(&f->state);
     return err;
 }
 
-/* Reads rows after *tip into `latest` until the slice is full. Returns SQLite's code,
- * SQLITE_CORRUPT also for a row that cannot be decoded. */
-static int read_slice(struct fold *f, struct latest *latest, struct store_tip *tip)
+int fold_open(struct fold *f, const char *folder, struct journal *journal,
+              const struct fold_limits *limits, struct why *why)
+{
+    f->limits = *limits;
+    f->journal = journal;
+    int err = open_files(f, folder, folder, why);
+    if (err == 0)
+        look_at_disk(f);
+    return err;
+}
+
+/* Reads rows after *tip into `latest` until the slice is full, which *ret_full says. Returns
+ * SQLite's code, SQLITE_CORRUPT also for a row that cannot be decoded. */
+static int read_slice(struct fold *f, struct latest *latest, struct store_tip *tip, bool *ret_full)
 {
     int64_t bytes = 0;
     int rc = sqlite3_bind_int64(f->read, 1, tip->seq);
-    while (rc == SQLITE_OK && bytes < f->limits.slice_bytes && latest->bytes < SLICE_MEMORY) {
+    while (rc == SQLITE_OK) {
+        *ret_full = bytes >= f->limits.slice_bytes || latest->bytes >= SLICE_MEMORY;
+        if (*ret_full)
+            break;
         rc = sqlite3_step(f->read);
         if (rc != SQLITE_ROW)
             break;
@@ -87,7 +114,7 @@ static void fold_failed(struct fold *f, sqlite3 *db, int rc, int64_t seq)
     complain(&f->complaint, "journal cannot be folded", text);
 }
 
-enum slice_result { SLICE_NONE, SLICE_DONE, SLICE_FAILED };
+enum slice_result { SLICE_NONE, SLICE_DONE, SLICE_FULL, SLICE_FAILED };
 
 /* With the state lock held. */
 static enum slice_result fold_slice(struct fold *f)
@@ -97,9 +124,10 @@ static enum slice_result fold_slice(struct fold *f)
     sqlite3 *db = f->state.db;
     int rc = state_tip(&f->state, &tip);
     int64_t before = tip.seq;
+    bool full = false;
     if (rc == SQLITE_OK) {
         db = f->reader;
-        rc = read_slice(f, &latest, &tip);
+        rc = read_slice(f, &latest, &tip, &full);
     }
     if (rc == SQLITE_OK && tip.seq > before) {
         db = f->state.db;
@@ -113,6 +141,8 @@ static enum slice_result fold_slice(struct fold *f)
     complaint_settle(&f->complaint, "fold");
     f->folded_core_ms = tip.core_ms;
     f->folded_seq = tip.seq;
+    if (full)
+        return SLICE_FULL;
     return tip.seq > before ? SLICE_DONE : SLICE_NONE;
 }
 
@@ -135,15 +165,9 @@ static void checkpoint(struct fold *f)
     }
 }
 
-static bool stopping(struct fold *f)
-{
-    pthread_mutex_lock(&f->wake_lock);
-    bool stop = f->stop;
-    pthread_mutex_unlock(&f->wake_lock);
-    return stop;
-}
-
-/* Folds until nothing waits. False when it could not. */
+/* Folds what waits. What has come meanwhile is left for the next time: most of it is about objects
+ * that will change again within the second, and each would be written twice. False when it could
+ * not. */
 static bool fold_all(struct fold *f)
 {
     enum slice_result result;
@@ -152,33 +176,10 @@ static bool fold_all(struct fold *f)
         pthread_mutex_lock(&f->state_lock);
         result = fold_slice(f);
         pthread_mutex_unlock(&f->state_lock);
-        if (result == SLICE_DONE)
+        if (result == SLICE_DONE || result == SLICE_FULL)
             checkpoint(f);
-    } while (result == SLICE_DONE && !stopping(f));
+    } while (result == SLICE_FULL && !f->bell.stop);
     return result != SLICE_FAILED;
-}
-
-/* Waits until called, at most wait_ms; after a failure calls do not cut the wait short. False when
- * it is time to end. */
-static bool wait_for_work(struct fold *f, int64_t wait_ms, bool failed)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_mutex_lock(&f->wake_lock);
-    while (!f->stop && (failed || !f->called)) {
-        if (pthread_cond_timedwait(&f->wake, &f->wake_lock, &until) == ETIMEDOUT)
-            break;
-    }
-    f->called = false;
-    bool stop = f->stop;
-    pthread_mutex_unlock(&f->wake_lock);
-    return !stop;
 }
 
 static void *fold_run(void *arg)
@@ -186,8 +187,9 @@ static void *fold_run(void *arg)
     struct fold *f = arg;
     int64_t wait_ms = f->limits.interval_ms;
     bool failed = false;
-    while (wait_for_work(f, wait_ms, failed)) {
+    while (bell_wait(&f->bell, wait_ms, failed)) {
         failed = !fold_all(f);
+        look_at_disk(f);
         wait_ms = failed ? wait_ms * 2 : f->limits.interval_ms;
         if (wait_ms > RETRY_MS_MAX)
             wait_ms = RETRY_MS_MAX;
@@ -206,26 +208,54 @@ int fold_start(struct fold *f)
 void fold_close(struct fold *f)
 {
     if (f->started) {
-        pthread_mutex_lock(&f->wake_lock);
-        f->stop = true;
-        pthread_cond_signal(&f->wake);
-        pthread_mutex_unlock(&f->wake_lock);
+        bell_stop(&f->bell);
         pthread_join(f->thread, NULL);
     }
-    pthread_cond_destroy(&f->wake);
-    pthread_mutex_destroy(&f->wake_lock);
+    bell_done(&f->bell);
     pthread_mutex_destroy(&f->state_lock);
     dbfile_close(f->reader);
     state_close(&f->state);
 }
 
+/* All that waits, and then the log into the file: closing would do that too, but would not say when
+ * it could not. */
+static int copy_rest(struct fold *f, const _Atomic bool *stop, struct store_tip *ret,
+                     struct why *why)
+{
+    enum slice_result result = SLICE_FULL;
+    char text[sizeof(f->complaint.text)];
+    while (result == SLICE_FULL && !*stop)
+        result = fold_slice(f);
+    if (result == SLICE_FULL)
+        (void)snprintf(text, sizeof(text), "it was stopped");
+    else if (result == SLICE_FAILED)
+        (void)snprintf(text, sizeof(text), "%s", f->complaint.text);
+    else if (state_tip(&f->state, ret) != SQLITE_OK ||
+             sqlite3_wal_checkpoint_v2(f->state.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) !=
+                 SQLITE_OK)
+        (void)dbfile_error(f->state.db, text, sizeof(text));
+    else
+        return 0;
+    why_set(why, "The journal cannot be copied: %s.", text);
+    return ERR_IO;
+}
+
+int fold_copy(const char *state_folder, const char *journal_folder,
+              const struct fold_limits *limits, const _Atomic bool *stop, struct store_tip *ret,
+              struct why *why)
+{
+    struct fold f = {.limits = *limits};
+    int err = open_files(&f, state_folder, journal_folder, why);
+    if (err != 0)
+        return err;
+    err = copy_rest(&f, stop, ret, why);
+    fold_close(&f);
+    return err;
+}
+
 void fold_notice(struct fold *f, const struct store_batch *batch)
 {
     f->waiting_bytes += (int64_t)batch->len;
-    if (batch->seq - f->folded_seq < f->limits.rows && f->waiting_bytes < f->limits.bytes)
-        return;
-    pthread_mutex_lock(&f->wake_lock);
-    f->called = true;
-    pthread_cond_signal(&f->wake);
-    pthread_mutex_unlock(&f->wake_lock);
+    if (batch->seq - f->folded_seq >= f->limits.rows || f->waiting_bytes >= f->limits.bytes)
+        bell_ring(&f->bell);
 }

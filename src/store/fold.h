@@ -6,10 +6,9 @@
  * may be trimmed. */
 #pragma once
 
+#include "store/bell.h"
 #include "store/journal.h"
 #include "store/state.h"
-
-#include <pthread.h>
 
 struct fold_limits {
     int64_t interval_ms; /* how often the thread looks */
@@ -33,12 +32,14 @@ struct fold {
     _Atomic int64_t folded_core_ms;
     _Atomic int64_t waiting_bytes;
 
+    /* How much room there is, looked up here because a disk that hangs may hold up this thread. */
+    _Atomic int64_t state_bytes;
+    _Atomic int64_t disk_bytes; /* 0 = not known */
+    _Atomic int64_t disk_free_bytes;
+
     pthread_t thread;
     bool started;
-    pthread_mutex_t wake_lock; /* guards what follows */
-    pthread_cond_t wake;
-    bool called;
-    bool stop;
+    struct bell bell;
 };
 
 /* Opens state.db and the reader. The journal must be open and outlive the fold. */
@@ -48,6 +49,14 @@ int fold_start(struct fold *f);
 
 /* Waits for a fold under way, ends the thread, closes. */
 void fold_close(struct fold *f);
+
+/* Brings a copy of state.db, in a folder of its own, up to the journal in its folder, as far as
+ * that goes now; *ret says where the copy then stands. All of it is in the one file then. Beside
+ * commits and folds, from any thread; rows after those in the copy must not be trimmed meanwhile.
+ * Ends early when *stop becomes true. 0 or ERR_IO with why. */
+int fold_copy(const char *state_folder, const char *journal_folder,
+              const struct fold_limits *limits, const _Atomic bool *stop, struct store_tip *ret,
+              struct why *why);
 
 /* A batch was committed; wakes the thread when enough have gathered. */
 void fold_notice(struct fold *f, const struct store_batch *batch);

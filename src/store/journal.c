@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 enum {
     /* Old rows leave in slices: seldom enough that most commits touch only their own page, small
@@ -21,7 +22,12 @@ enum {
      * short tail itself, past the hard limit whatever there is, and waits for readers too. */
     WAL_SOFT_PAGES = (8 << 20) / DBFILE_PAGE_SIZE,
     WAL_HARD_PAGES = (64 << 20) / DBFILE_PAGE_SIZE,
-    WAL_FIRST_BYTES = 4 << 20, /* from the beginning; more would make the start slow */
+    WAL_FIRST_BYTES = 4 << 20,   /* from the beginning; more would make the start slow */
+    WAL_AHEAD_BYTES = 256 << 10, /* less than that unused, and the log is made longer */
+    WAL_STEP_BYTES = 1 << 20,
+    WAL_STEP_ROOM_BYTES = 64 << 20,
+    WAL_HEAD_BYTES = 32,
+    WAL_FRAME_BYTES = 24 + DBFILE_PAGE_SIZE,
     RESTART_WAIT_MS = 200, /* the fold reads for less; somebody with a shell is not waited for */
 };
 
@@ -76,31 +82,61 @@ static int prepare(struct journal *j)
     /* Takes the place of SQLite's own checkpoint inside commits. */
     sqlite3_wal_hook(j->db, on_wal, j);
     j->wal_pages = 0;
+    j->log_stuck = false;
     j->checkpoint_pages = WAL_SOFT_PAGES;
     return read_extent(j);
 }
 
 /* A commit that makes a file longer syncs the file system's own log too, with whatever others have
- * changed there; one that overwrites syncs its bytes. The log only overwrites once it has started
- * over, so its first bytes are written now. SQLite takes no zeros for a frame. What fails here
- * costs time later, and nothing else: the length before is restored, so as not to take a full
- * disk's last bytes. */
-static void lengthen_log(struct journal *j)
+ * changed there; one that overwrites syncs its bytes. So the log is given its length in steps, as
+ * zeros, which SQLite takes for no frame. What fails here costs time later, and nothing else: the
+ * length before is restored, so as not to take a full disk's last bytes. */
+static int lengthen_log(sqlite3_file *log, sqlite3_int64 was, sqlite3_int64 to)
 {
     static const char zeros[64 * 1024];
-    sqlite3_file *log = NULL;
-    sqlite3_int64 was = 0;
-    (void)sqlite3_file_control(j->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-    if (!log || !log->pMethods || log->pMethods->xFileSize(log, &was) != SQLITE_OK)
-        return;
     int rc = SQLITE_OK;
-    for (sqlite3_int64 at = was; rc == SQLITE_OK && at < WAL_FIRST_BYTES;
-         at += (int64_t)sizeof(zeros))
+    for (sqlite3_int64 at = was; rc == SQLITE_OK && at < to; at += (int64_t)sizeof(zeros))
         rc = log->pMethods->xWrite(log, zeros, (int)sizeof(zeros), at);
-    if (rc == SQLITE_OK && was < WAL_FIRST_BYTES)
-        rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
     if (rc != SQLITE_OK)
         (void)log->pMethods->xTruncate(log, was);
+    return rc;
+}
+
+/* NULL when it is not open. */
+static sqlite3_file *log_of(struct journal *j, sqlite3_int64 *ret_size)
+{
+    sqlite3_file *log = NULL;
+    (void)sqlite3_file_control(j->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    bool open = log && log->pMethods && log->pMethods->xFileSize(log, ret_size) == SQLITE_OK;
+    return open ? log : NULL;
+}
+
+static void begin_log(struct journal *j)
+{
+    sqlite3_int64 was = 0;
+    sqlite3_file *log = log_of(j, &was);
+    if (log && was < WAL_FIRST_BYTES && lengthen_log(log, was, WAL_FIRST_BYTES) == SQLITE_OK &&
+        log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+        (void)log->pMethods->xTruncate(log, was);
+}
+
+/* What is not needed yet is not taken from a disk that others need, the fold before all. */
+static bool has_room(const struct journal *j)
+{
+    struct statvfs disk;
+    return statvfs(j->folder, &disk) == 0 &&
+           (int64_t)(disk.f_bavail * disk.f_frsize) >= WAL_STEP_ROOM_BYTES;
+}
+
+/* Within a transaction, so that nobody else writes to the log; its commit syncs the step along with
+ * its own bytes. */
+static void keep_log_ahead(struct journal *j)
+{
+    sqlite3_int64 was = 0;
+    sqlite3_int64 used = WAL_HEAD_BYTES + (sqlite3_int64)j->wal_pages * WAL_FRAME_BYTES;
+    sqlite3_file *log = j->log_stuck ? NULL : log_of(j, &was);
+    if (log && was < used + WAL_AHEAD_BYTES && has_room(j))
+        j->log_stuck = lengthen_log(log, was, was + WAL_STEP_BYTES) != SQLITE_OK;
 }
 
 int journal_open(struct journal *j, const char *folder, struct why *why)
@@ -113,7 +149,7 @@ int journal_open(struct journal *j, const char *folder, struct why *why)
     if (rc == SQLITE_OK && j->rows != (j->rows ? j->last - j->first + 1 : 0))
         rc = SQLITE_CORRUPT;
     if (rc == SQLITE_OK) {
-        lengthen_log(j);
+        begin_log(j);
         return 0;
     }
     why_set(why,
@@ -225,6 +261,8 @@ static int append(struct journal *j, const struct store_batch *batch, int64_t fo
 {
     struct slice slice = {0};
     int rc = dbfile_run(j->begin);
+    if (rc == SQLITE_OK)
+        keep_log_ahead(j);
     if (rc == SQLITE_OK)
         rc = insert(j, batch, folded);
     if (rc == SQLITE_OK)

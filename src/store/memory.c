@@ -14,6 +14,7 @@ enum { JOURNAL_BATCHES = 64 };
 
 struct memory_store {
     struct store base;
+    struct store_ops ops;
     int mode;
     struct store_tip tip;
     struct latest tables;
@@ -101,16 +102,73 @@ static const struct store_ops memory_ops = {
     .close = memory_close,
 };
 
+static bool is_memory(const struct store *s)
+{
+    return s->ops->commit == memory_commit;
+}
+
 struct store *store_open_memory(void)
 {
     struct memory_store *m = xcalloc(1, sizeof(*m));
-    m->base.ops = &memory_ops;
+    m->ops = memory_ops;
+    m->base.ops = &m->ops;
     m->tables.forget_gone = true;
     return &m->base;
 }
 
+void store_memory_set_depth(struct store *s, int depth)
+{
+    assert(is_memory(s));
+    ((struct memory_store *)s)->ops.depth = depth;
+}
+
 void store_memory_fail(struct store *s, int mode)
 {
-    assert(s->ops == &memory_ops);
+    assert(is_memory(s));
     ((struct memory_store *)s)->mode = mode;
+}
+
+static int copy_change(void *user, const struct change *change)
+{
+    struct buf encoded = {0};
+    change_encode_row(&encoded, change->kind, &change->row_id);
+    int err = latest_apply(user, encoded.data, encoded.len);
+    buf_done(&encoded);
+    return err;
+}
+
+static void copy_into(struct memory_store *to, const struct memory_store *from)
+{
+    int err = latest_each(&from->tables, copy_change, &to->tables);
+    for (size_t i = 0; i < from->len && err == 0; i++) {
+        const struct store_batch *b = &from->journal[(from->first + i) % JOURNAL_BATCHES];
+        err = latest_apply(&to->tables, b->changes, b->len);
+    }
+    assert(err == 0);
+    to->tip = from->tip;
+}
+
+struct store *store_memory_copy(const struct store *s)
+{
+    assert(is_memory(s));
+    struct store *copy = store_open_memory();
+    copy_into((struct memory_store *)copy, (const struct memory_store *)s);
+    return copy;
+}
+
+void store_memory_set_back(struct store *s, const struct store *older,
+                           const struct store_batch *batch)
+{
+    assert(is_memory(s) && is_memory(older));
+    struct memory_store *m = (struct memory_store *)s;
+    while (m->len > 0)
+        fold_oldest(m);
+    latest_done(&m->tables);
+    m->tables = (struct latest){.forget_gone = true};
+    copy_into(m, (const struct memory_store *)older);
+    m->tip.seq = batch->seq - 1;
+    m->mode = STORE_MEMORY_WORKS;
+    int err = store_commit(s, batch);
+    assert(err == 0);
+    (void)err;
 }

@@ -20,12 +20,16 @@ struct pipeline {
     struct pipeline_world world;
     struct core *core;
 
-    struct batch batches[2];
+    struct batch batches[PIPELINE_DEPTH_MAX + 1];
     struct batch *open;
-    struct batch *committing; /* NULL = nothing is */
-    bool probing;             /* what is being committed is a probe */
-    bool odd;                 /* the last commit failed, but its row is there: that was said */
-    bool unresolved;          /* a commit failed and the store could not say whether it is there */
+    struct batch *flight[PIPELINE_DEPTH_MAX]; /* being committed, oldest first */
+    int results[PIPELINE_DEPTH_MAX];          /* … of those that have ended */
+    int n_flight;
+    int n_ended;
+    int depth;       /* at most so many are being committed at once */
+    bool probing;    /* what is being committed is a probe */
+    bool odd;        /* the last commit failed, but its row is there: that was said */
+    bool unresolved; /* a commit failed and the store could not say whether it is there */
 
     enum pipeline_state state;
     int64_t next_try_ms; /* monotonic: when to probe or ask again */
@@ -58,9 +62,9 @@ static int load_core(struct pipeline *p, struct store_tip *tip, struct core **re
     return 0;
 }
 
-int pipeline_new(struct store *store, const struct core_config *config,
-                 const uint8_t secret[CORE_SECRET_SIZE], const struct pipeline_world *world,
-                 int64_t wall_ms, int64_t monotonic_ms, struct pipeline **ret)
+static struct pipeline *make(struct store *store, const struct core_config *config,
+                             const uint8_t secret[CORE_SECRET_SIZE],
+                             const struct pipeline_world *world)
 {
     struct pipeline *p = xcalloc(1, sizeof(*p));
     p->store = store;
@@ -68,19 +72,48 @@ int pipeline_new(struct store *store, const struct core_config *config,
     memcpy(p->secret, secret, CORE_SECRET_SIZE);
     p->world = *world;
     p->open = &p->batches[0];
+    p->depth = store_depth(store);
+    assert(p->depth <= PIPELINE_DEPTH_MAX);
+    return p;
+}
+
+/* Its core has every row up to the tip. */
+static int begin(struct pipeline *p, const struct store_tip *tip, int64_t wall_ms,
+                 int64_t monotonic_ms)
+{
     p->monotonic_start_ms = monotonic_ms;
+    p->core_start_ms = tip->seq ? core_resume_ms(tip->core_ms, tip->wall_ms, wall_ms) : (int64_t)1;
+    return core_loaded(p->core, tip->seq, instant_of(p, monotonic_ms, wall_ms));
+}
+
+int pipeline_new(struct store *store, const struct core_config *config,
+                 const uint8_t secret[CORE_SECRET_SIZE], const struct pipeline_world *world,
+                 int64_t wall_ms, int64_t monotonic_ms, struct pipeline **ret)
+{
+    struct pipeline *p = make(store, config, secret, world);
     struct store_tip tip = {0};
     int err = load_core(p, &tip, &p->core);
-    if (!err) {
-        p->core_start_ms = tip.seq ? core_resume_ms(tip.core_ms, tip.wall_ms, wall_ms) : (int64_t)1;
-        err = core_loaded(p->core, tip.seq, instant_of(p, monotonic_ms, wall_ms));
-    }
-    if (err) {
+    if (!err)
+        err = begin(p, &tip, wall_ms, monotonic_ms);
+    if (err)
         pipeline_free(p);
-        return err;
-    }
-    *ret = p;
-    return 0;
+    else
+        *ret = p;
+    return err;
+}
+
+int pipeline_adopt(struct store *store, const struct pipeline_loaded *loaded,
+                   const struct pipeline_world *world, int64_t wall_ms, int64_t monotonic_ms,
+                   struct pipeline **ret)
+{
+    struct pipeline *p = make(store, loaded->config, loaded->secret, world);
+    p->core = loaded->core;
+    int err = begin(p, &loaded->tip, wall_ms, monotonic_ms);
+    if (err)
+        pipeline_free(p);
+    else
+        *ret = p;
+    return err;
 }
 
 void pipeline_free(struct pipeline *p)
@@ -88,8 +121,8 @@ void pipeline_free(struct pipeline *p)
     if (!p)
         return;
     core_free(p->core);
-    batch_done(&p->batches[0]);
-    batch_done(&p->batches[1]);
+    for (size_t i = 0; i < sizeof(p->batches) / sizeof(p->batches[0]); i++)
+        batch_done(&p->batches[i]);
     sodium_memzero(p->secret, sizeof(p->secret));
     free(p);
 }
@@ -101,11 +134,11 @@ static void release(struct pipeline *p, struct effects *effects, size_t from)
     effects->len = from;
 }
 
-static struct store_batch row_of(const struct batch *batch)
+static struct store_batch row_of(const struct pipeline *p, const struct batch *batch)
 {
     return (struct store_batch){
         .seq = batch->seq,
-        .epoch = 1,
+        .epoch = core_epoch(p->core),
         .core_ms = batch->core_ms,
         .wall_ms = batch->wall_ms,
         .changes = batch->changes.data,
@@ -123,8 +156,8 @@ static void show(struct pipeline *p, const struct store_batch *row)
 
 static void submit(struct pipeline *p, struct batch *batch)
 {
-    p->committing = batch;
-    struct store_batch row = row_of(batch);
+    p->flight[p->n_flight++] = batch;
+    struct store_batch row = row_of(p, batch);
     if (PLANTED(shown_before_stored))
         show(p, &row);
     p->world.submit(p->world.user, &row);
@@ -138,15 +171,34 @@ static void step(struct pipeline *p, enum event_kind kind, struct instant now)
 
 /* ── commits that fail ─────────────────────────────────────────────────────────────────────── */
 
-static struct batch *other(struct pipeline *p, const struct batch *b)
+/* One that is neither open nor being committed: there is one more than can be. */
+static struct batch *spare(struct pipeline *p)
 {
-    return b == &p->batches[0] ? &p->batches[1] : &p->batches[0];
+    for (size_t i = 0; i < sizeof(p->batches) / sizeof(p->batches[0]); i++) {
+        struct batch *b = &p->batches[i];
+        bool used = b == p->open;
+        for (int k = 0; k < p->n_flight; k++)
+            used |= b == p->flight[k];
+        if (!used)
+            return b;
+    }
+    abort();
 }
 
-/* The failed batch and the one built on it are gone: start again from what is stored, refuse what
+/* Takes the oldest out of those that are being committed. */
+static void land(struct pipeline *p)
+{
+    p->n_flight--;
+    p->n_ended--;
+    memmove(p->flight, p->flight + 1, (size_t)p->n_flight * sizeof(p->flight[0]));
+    memmove(p->results, p->results + 1, (size_t)p->n_ended * sizeof(p->results[0]));
+}
+
+/* The failed batch and those built on it are gone: start again from what is stored, refuse what
  * they would have answered. */
 static int fall_back(struct pipeline *p, struct instant now)
 {
+    assert(p->n_ended == p->n_flight);
     struct store_tip tip = {0};
     struct core *fresh = NULL;
     int err = load_core(p, &tip, &fresh);
@@ -156,36 +208,46 @@ static int fall_back(struct pipeline *p, struct instant now)
         core_free(fresh);
         return err;
     }
-    const struct effects *lost[] = {&p->committing->effects, &p->open->effects};
+    const struct effects *lost[PIPELINE_DEPTH_MAX + 1];
+    size_t n_lost = 0;
+    for (int i = 0; i < p->n_flight; i++)
+        lost[n_lost++] = &p->flight[i]->effects;
+    lost[n_lost++] = &p->open->effects;
     struct batch refusals = {0};
-    core_take_over(fresh, p->core, lost, 2, &refusals, now);
+    core_take_over(fresh, p->core, lost, n_lost, &refusals, now);
     p->core = fresh;
-    batch_clear(p->committing);
+    for (int i = 0; i < p->n_flight; i++)
+        batch_clear(p->flight[i]);
     batch_clear(p->open);
-    p->committing = NULL;
+    p->n_flight = p->n_ended = 0;
     release(p, &refusals.effects, 0);
     batch_done(&refusals);
     return 0;
 }
 
-static void durable(struct pipeline *p, struct instant now)
+/* The oldest of those that are being committed is. */
+static void durable(struct pipeline *p)
 {
-    struct batch *batch = p->committing;
-    struct store_batch row = row_of(batch);
-    p->committing = NULL;
+    struct batch *batch = p->flight[0];
+    struct store_batch row = row_of(p, batch);
+    land(p);
     if (p->probing)
         core_numbered(p->core, batch->seq);
     if (!PLANTED(shown_before_stored))
         show(p, &row);
     release(p, &batch->effects, 0);
+    core_left(p->core, batch);
     p->probing = false;
-    p->unresolved = false;
-    if (p->state == PIPELINE_READ_ONLY) {
-        p->state = PIPELINE_WRITABLE;
-        log_line(LOG_INFO, "store writable again", "seq=%" PRId64, batch->seq);
-        step(p, EVENT_STORE_UP, now);
-    }
     batch_clear(batch);
+}
+
+static void become_writable(struct pipeline *p, struct instant now)
+{
+    if (p->state == PIPELINE_WRITABLE)
+        return;
+    p->state = PIPELINE_WRITABLE;
+    log_line(LOG_INFO, "store writable again", "seq=%" PRId64, core_seq(p->core));
+    step(p, EVENT_STORE_UP, now);
 }
 
 static void become_read_only(struct pipeline *p, struct instant now)
@@ -194,23 +256,28 @@ static void become_read_only(struct pipeline *p, struct instant now)
         return;
     p->state = PIPELINE_READ_ONLY;
     log_line(LOG_WARN, "store cannot be written; refusing what would change anything",
-             "seq=%" PRId64, p->committing->seq);
+             "seq=%" PRId64, p->flight[0]->seq);
     step(p, EVENT_STORE_DOWN, now);
 }
 
-/* Is the batch there or not? Only the store knows; until it says, nothing leaves. */
+/* Which of them are there and which not? Only the store knows; until it says, nothing leaves. All
+ * have ended, so what is not there now will never be. */
 static void resolve(struct pipeline *p, int64_t monotonic_ms, struct instant now)
 {
     struct store_tip tip = {0};
+    assert(p->n_flight > 0 && p->n_ended == p->n_flight);
     p->next_try_ms = monotonic_ms + PROBE_MS;
     p->unresolved = true;
     if (store_tip(p->store, &tip))
         return;
-    if (tip.seq >= p->committing->seq) {
-        durable(p, now);
+    while (p->n_flight > 0 && p->flight[0]->seq <= tip.seq)
+        durable(p);
+    if (p->n_flight == 0) {
+        p->unresolved = false;
+        become_writable(p, now);
     } else if (p->probing) {
-        batch_clear(p->committing);
-        p->committing = NULL;
+        batch_clear(p->flight[0]);
+        land(p);
         p->probing = false;
         p->unresolved = false;
     } else if (!fall_back(p, now)) {
@@ -220,7 +287,7 @@ static void resolve(struct pipeline *p, int64_t monotonic_ms, struct instant now
 
 static void probe(struct pipeline *p, int64_t monotonic_ms, struct instant now)
 {
-    struct batch *batch = other(p, p->open);
+    struct batch *batch = spare(p);
     batch_clear(batch);
     batch->seq = core_seq(p->core) + 1;
     batch->core_ms = now.core_ms;
@@ -273,7 +340,7 @@ static void flush_read_only(struct pipeline *p, int64_t monotonic_ms, int64_t wa
     }
     release(p, &p->open->effects, 0);
     batch_clear(p->open);
-    if (due && !p->committing)
+    if (due && p->n_flight == 0)
         probe(p, monotonic_ms, instant_of(p, monotonic_ms, wall_ms));
 }
 
@@ -283,51 +350,71 @@ void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
         flush_read_only(p, monotonic_ms, wall_ms);
         return;
     }
-    if (p->committing)
+    if (p->n_flight == p->depth || p->n_ended > 0)
         return;
+    if (p->n_flight > 0 && core_is_clean(p->core))
+        return; /* what it says leaves behind those that are on their way */
     struct batch *batch = p->open;
     core_seal(p->core, batch);
-    if (batch->changes.len == 0) {
+    if (batch->changes.len > 0) {
+        submit(p, batch);
+        p->open = spare(p);
+    } else if (p->n_flight == 0) {
         release(p, &batch->effects, 0);
+        core_left(p->core, batch);
         batch_clear(batch);
-        return;
     }
-    p->open = other(p, batch);
-    submit(p, batch);
 }
 
 /* A commit that failed after its row was there. Nothing is lost, so nothing is refused: going down
  * and up again for each of them would make every server list its matches, over and over. */
-static bool is_there_all_the_same(struct pipeline *p)
+static void take_those_that_are_there(struct pipeline *p)
 {
     struct store_tip tip = {0};
-    if (store_tip(p->store, &tip) || tip.seq < p->committing->seq)
-        return false;
+    if (store_tip(p->store, &tip) || tip.seq < p->flight[0]->seq)
+        return;
     if (!p->odd)
         log_line(LOG_WARN, "a commit failed, but what it was to store is there", "seq=%" PRId64,
-                 p->committing->seq);
+                 p->flight[0]->seq);
     p->odd = true;
-    return true;
+    while (p->n_flight > 0 && p->flight[0]->seq <= tip.seq)
+        durable(p);
+}
+
+/* After a failure nothing more is handed over, and it is looked at when all that were under way
+ * have ended: one that is on its way still could arrive after we have looked. */
+static void settle(struct pipeline *p, int64_t monotonic_ms, struct instant now)
+{
+    while (p->n_ended > 0 && p->results[0] == 0) {
+        p->odd = false;
+        durable(p);
+    }
+    if (p->n_ended > 0 && p->n_ended == p->n_flight)
+        take_those_that_are_there(p);
+    if (p->n_flight == 0) {
+        become_writable(p, now);
+    } else if (p->n_ended == p->n_flight) {
+        become_read_only(p, now);
+        resolve(p, monotonic_ms, now);
+    }
 }
 
 void pipeline_committed(struct pipeline *p, int result, int64_t monotonic_ms, int64_t wall_ms)
 {
-    assert(p->committing && !p->unresolved);
-    struct instant now = instant_of(p, monotonic_ms, wall_ms);
-    if (result == 0)
-        p->odd = false;
-    if (result == 0 || is_there_all_the_same(p)) {
-        durable(p, now);
-    } else {
-        become_read_only(p, now);
-        resolve(p, monotonic_ms, now);
-    }
+    assert(p->n_ended < p->n_flight && !p->unresolved);
+    p->results[p->n_ended++] = result;
+    settle(p, monotonic_ms, instant_of(p, monotonic_ms, wall_ms));
     pipeline_flush(p, monotonic_ms, wall_ms);
+}
+
+int pipeline_waiting(const struct pipeline *p)
+{
+    return p->n_flight + (p->open->effects.len > 0);
 }
 
 bool pipeline_busy(const struct pipeline *p)
 {
-    return p->committing != NULL || p->open->effects.len > 0;
+    return pipeline_waiting(p) > 0;
 }
 
 size_t pipeline_backlog(const struct pipeline *p)

@@ -1,7 +1,7 @@
-/* The pipeline: from event to released effect. It feeds core, keeps one batch open while the one
- * before it is being committed, releases effects strictly in order once their batch is durable, and
- * handles commits that fail. It knows no thread and no loop: the daemon drives it with the writer,
- * the simulator with its own disk.
+/* The pipeline: from event to released effect. It feeds core, keeps one batch open while those
+ * before it are being committed (as many at once as the store takes, store_depth), releases effects
+ * strictly in order once their batch is durable, and handles commits that fail. It knows no thread
+ * and no loop: the daemon drives it with the writer, the simulator with its own disk.
  *
  *   event ─▶ core_step ─▶ open batch ─ flush ─▶ committing ─ committed(0) ─▶ effects leave
  *                                                   │
@@ -17,10 +17,12 @@
 
 struct pipeline;
 
+enum { PIPELINE_DEPTH_MAX = 8 }; /* the writer's too */
+
 /* The world around it. All are called on the caller's thread, from within pipeline_* calls. */
 struct pipeline_world {
-    /* Begin committing; pipeline_committed is called later with the result. The bytes stay valid
-     * until then. */
+    /* Begin committing; pipeline_committed is called later with the result, in the same order. The
+     * bytes stay valid until then. */
     void (*submit)(void *user, const struct store_batch *batch);
 
     /* This batch is durable: called once for each, in order of their numbers without a gap, before
@@ -46,6 +48,19 @@ enum pipeline_state {
 int pipeline_new(struct store *store, const struct core_config *config,
                  const uint8_t secret[CORE_SECRET_SIZE], const struct pipeline_world *world,
                  int64_t wall_ms, int64_t monotonic_ms, struct pipeline **ret);
+
+/* A core that core_load was given every row up to the tip, and what it was made with. */
+struct pipeline_loaded {
+    const struct core_config *config;
+    const uint8_t *secret; /* CORE_SECRET_SIZE bytes */
+    struct core *core;
+    struct store_tip tip;
+};
+
+/* The same with a core that is loaded. It belongs to the pipeline from now on, also on failure. */
+int pipeline_adopt(struct store *store, const struct pipeline_loaded *loaded,
+                   const struct pipeline_world *world, int64_t wall_ms, int64_t monotonic_ms,
+                   struct pipeline **ret);
 void pipeline_free(struct pipeline *p);
 
 /* monotonic_ms may start anywhere; only its differences count. */
@@ -57,13 +72,17 @@ void pipeline_event(struct pipeline *p, const struct event *event, int64_t monot
 void pipeline_reconfigure(struct pipeline *p, const struct core_config *config,
                           int64_t monotonic_ms, int64_t wall_ms);
 
-/* End of a loop turn: hand over the open batch when nothing is being committed. */
+/* End of a loop turn: hand over the open batch when the store takes one more. */
 void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms);
 
 void pipeline_committed(struct pipeline *p, int result, int64_t monotonic_ms, int64_t wall_ms);
 
 /* True while a batch is being committed or waits to be. */
 bool pipeline_busy(const struct pipeline *p);
+
+/* How many batches have something in them that is not durable: those being committed, and the one
+ * that waits for them. */
+int pipeline_waiting(const struct pipeline *p);
 
 /* Bytes the open batch holds: a door stops reading requests while this is above its limit. */
 size_t pipeline_backlog(const struct pipeline *p);

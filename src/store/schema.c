@@ -1,6 +1,7 @@
 #include "store/schema.h"
 
 #include "base/err.h"
+#include "store/row_value.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,63 +107,17 @@ int schema_bind(sqlite3_stmt *upsert, const struct change *change)
     return rc;
 }
 
-static bool read_text(sqlite3_stmt *stmt, int i, const struct row_field *f, char *row)
+/* What is long stays borrowed from the statement until its next step. */
+static bool read_field(sqlite3_stmt *stmt, int i, const struct row_field *f, void *row)
 {
-    const char *text = (const char *)sqlite3_column_text(stmt, i);
+    if (f->type <= ROW_i64)
+        return row_take_int(f, row, sqlite3_column_int64(stmt, i));
+    const void *bytes =
+        f->type == ROW_text ? sqlite3_column_text(stmt, i) : sqlite3_column_blob(stmt, i);
     int len = sqlite3_column_bytes(stmt, i);
-    if (!text || len >= f->size || memchr(text, '\0', (size_t)len))
+    if (!bytes && (len > 0 || f->type == ROW_text))
         return false;
-    memcpy(row + f->offset, text, (size_t)len + 1);
-    return true;
-}
-
-static bool read_bytes(sqlite3_stmt *stmt, int i, const struct row_field *f, char *row)
-{
-    const void *bytes = sqlite3_column_blob(stmt, i);
-    int len = sqlite3_column_bytes(stmt, i);
-    if (len > f->size || (len > 0 && !bytes))
-        return false;
-    *(uint16_t *)(void *)(row + f->len_offset) = (uint16_t)len;
-    if (len > 0)
-        memcpy(row + f->offset, bytes, (size_t)len);
-    return true;
-}
-
-/* Borrowed from the statement until its next step. */
-static bool read_long(sqlite3_stmt *stmt, int i, const struct row_field *f, struct str *ret)
-{
-    const void *bytes = sqlite3_column_blob(stmt, i);
-    int len = sqlite3_column_bytes(stmt, i);
-    if (len > f->size || (len > 0 && !bytes))
-        return false;
-    *ret = len > 0 ? (struct str){bytes, (size_t)len} : (struct str){"", 0};
-    return true;
-}
-
-static bool read_field(sqlite3_stmt *stmt, int i, const struct row_field *f, char *row)
-{
-    void *at = row + f->offset;
-    int64_t v = f->type <= ROW_i64 ? sqlite3_column_int64(stmt, i) : 0;
-    switch (f->type) {
-    case ROW_END:
-        break;
-    case ROW_i8:
-        *(int8_t *)at = (int8_t)v;
-        return v >= INT8_MIN && v <= INT8_MAX;
-    case ROW_i32:
-        *(int32_t *)at = (int32_t)v;
-        return v >= INT32_MIN && v <= INT32_MAX;
-    case ROW_i64:
-        *(int64_t *)at = v;
-        return true;
-    case ROW_text:
-        return read_text(stmt, i, f, row);
-    case ROW_bytes:
-        return read_bytes(stmt, i, f, row);
-    case ROW_long:
-        return read_long(stmt, i, f, at);
-    }
-    return false;
+    return row_take_bytes(f, row, (struct str){bytes, (size_t)len});
 }
 
 int schema_read(sqlite3_stmt *select, enum row_kind kind, struct change *ret)
@@ -171,7 +126,7 @@ int schema_read(sqlite3_stmt *select, enum row_kind kind, struct change *ret)
     ret->kind = kind;
     int i = 0;
     for (const struct row_field *f = row_fields(kind); f->type != ROW_END; f++, i++) {
-        if (!read_field(select, i, f, (char *)&ret->row_id))
+        if (!read_field(select, i, f, &ret->row_id))
             return ERR_FORMAT;
     }
     ret->id = ret->row_id;

@@ -11,6 +11,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "store/lag.h"
+#include "store/migrate.h"
+#include "store/restore.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,14 +33,10 @@ struct sqlite_store {
     struct fold fold;
     _Atomic int64_t commits;
     _Atomic int64_t last_commit_us;
-
-    /* For the fold's lag: the newest batch and when it became durable (monotonic), and the newest
-     * that found all before it folded. */
-    _Atomic int64_t last_seq;
-    _Atomic int64_t last_core_ms;
-    _Atomic int64_t last_us;
-    _Atomic int64_t waiting_since_core_ms;
+    struct lag lag;
     _Atomic int64_t journal_bytes;
+
+    _Atomic int64_t keep_after; /* journal rows after this one are being copied: none is trimmed */
 };
 
 static const struct sqlite_tuning ordinary = {
@@ -72,16 +71,14 @@ static int sqlite_commit(struct store *base, const struct store_batch *batch)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
     int64_t start_us = clock_monotonic_us();
-    int err = journal_append(&s->journal, batch, s->fold.folded_seq);
+    int64_t folded = s->fold.folded_seq;
+    int64_t keep_after = s->keep_after;
+    int err = journal_append(&s->journal, batch, folded < keep_after ? folded : keep_after);
     if (err != 0)
         return err;
-    s->last_us = clock_monotonic_us();
-    s->last_commit_us = s->last_us - start_us;
+    lag_committed(&s->lag, batch->seq, batch->core_ms, s->fold.folded_seq);
+    s->last_commit_us = s->lag.last_us - start_us;
     s->commits++;
-    if (s->fold.folded_seq >= batch->seq - 1)
-        s->waiting_since_core_ms = batch->core_ms;
-    s->last_core_ms = batch->core_ms;
-    s->last_seq = batch->seq;
     s->journal_bytes = s->journal.bytes;
     fold_notice(&s->fold, batch);
     return 0;
@@ -109,6 +106,21 @@ static int sqlite_history(struct store *base, int64_t bytes_max, store_batch_sin
     return journal_history(&((struct sqlite_store *)base)->journal, bytes_max, sink, user);
 }
 
+/* The tables as they are at some moment, then the journal's rows after that. The rows cannot go
+ * meanwhile: they are held from the newest that was folded before the copy began, and the copy
+ * cannot be older. A trim that is under way goes no further than what was folded by then. */
+static int sqlite_copy(struct store *base, const char *folder, const _Atomic bool *stop,
+                       struct store_tip *ret, struct why *why)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    s->keep_after = s->fold.folded_seq;
+    int err = dbfile_copy(s->journal.folder, STATE_FILE, folder, stop, why);
+    if (err == 0)
+        err = fold_copy(folder, s->journal.folder, &s->fold.limits, stop, ret, why);
+    s->keep_after = INT64_MAX;
+    return err;
+}
+
 static void sqlite_close(struct store *base)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
@@ -123,6 +135,7 @@ static const struct store_ops sqlite_ops = {
     .commit = sqlite_commit,
     .tip = sqlite_tip,
     .history = sqlite_history,
+    .copy = sqlite_copy,
     .figures = store_sqlite_figures,
     .close = sqlite_close,
 };
@@ -144,12 +157,26 @@ static int make_folder(const char *folder, struct why *why)
     return ERR_IO;
 }
 
+/* A lock that root makes (muster restore) is to be opened by whoever runs Muster, to whom the
+ * folder belongs. One that is there is left as it is: it may be a link to somebody else's file. */
+static int open_lock(const char *folder, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && geteuid() == 0 && stat(folder, &st) == 0 &&
+        fchown(fd, st.st_uid, st.st_gid) != 0)
+        log_line(LOG_WARN, "lock is root's", "why=\"%s\"", strerrordesc_np(errno));
+    return fd;
+}
+
 /* The lock goes with the descriptor, so a killed process leaves none behind. */
-static int lock_folder(const char *folder, int *ret_fd, struct why *why)
+static int lock(const char *folder, int *ret_fd, struct why *why)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/lock", folder);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open_lock(folder, path);
     if (fd < 0) {
         if (errno == ENOSPC || errno == EDQUOT)
             why_set(why, "%s cannot be made: no space left on the device of %s. Make room there.",
@@ -172,6 +199,12 @@ static int lock_folder(const char *folder, int *ret_fd, struct why *why)
             folder);
     close(fd);
     return err;
+}
+
+int store_lock_folder(const char *folder, int *ret_fd, struct why *why)
+{
+    int err = make_folder(folder, why);
+    return err == 0 ? lock(folder, ret_fd, why) : err;
 }
 
 /* The files must be of the same moment, or batches between them are gone. */
@@ -231,23 +264,25 @@ int sqlite_open_tuned(const char *folder, const struct sqlite_tuning *tuning, st
     static _Thread_local struct why why;
     *ret_why = why.text;
     int fd = -1;
-    int err = make_folder(folder, &why);
-    if (err == 0)
-        err = lock_folder(folder, &fd, &why);
+    int err = store_lock_folder(folder, &fd, &why);
     if (err != 0)
         return err;
     struct sqlite_store *s = xcalloc(1, sizeof(*s));
     s->base.ops = &sqlite_ops;
+    s->keep_after = INT64_MAX;
     s->lock_fd = fd;
-    err = open_files(s, folder, tuning, &why);
+    char aside[64];
+    err = restore_finish(folder, aside, &why);
+    if (err == 0 && migrate_is_moved(folder, &why))
+        err = ERR_FORMAT;
+    if (err == 0)
+        err = open_files(s, folder, tuning, &why);
     if (err != 0) {
         close(fd);
         free(s);
         return err;
     }
-    s->last_seq = s->journal.last;
-    s->last_core_ms = s->fold.folded_core_ms;
-    s->last_us = clock_monotonic_us();
+    lag_init(&s->lag, s->journal.last, s->fold.folded_core_ms);
     s->journal_bytes = s->journal.bytes;
     *ret = &s->base;
     return 0;
@@ -258,28 +293,18 @@ int store_open_sqlite(const char *folder, struct store **ret, const char **ret_w
     return sqlite_open_tuned(folder, &ordinary, ret, ret_why);
 }
 
-/* The oldest batch that waits came right after the newest folded one, or, when that was long ago,
- * it is the first that found nothing waiting. */
-static int64_t fold_lag_ms(const struct sqlite_store *s)
-{
-    if (s->last_seq <= s->fold.folded_seq)
-        return 0;
-    int64_t since_ms = s->fold.folded_core_ms;
-    if (since_ms < s->waiting_since_core_ms)
-        since_ms = s->waiting_since_core_ms;
-    int64_t lag_ms = s->last_core_ms - since_ms + (clock_monotonic_us() - s->last_us) / 1000;
-    return lag_ms > 0 ? lag_ms : 0;
-}
-
 void store_sqlite_figures(struct store *s, struct store_figures *ret)
 {
     const struct sqlite_store *sqlite = (const struct sqlite_store *)s;
     *ret = (struct store_figures){
-        .last_seq = sqlite->last_seq,
+        .last_seq = sqlite->lag.last_seq,
         .folded_seq = sqlite->fold.folded_seq,
-        .fold_lag_ms = fold_lag_ms(sqlite),
+        .fold_lag_ms = lag_ms(&sqlite->lag, sqlite->fold.folded_seq, sqlite->fold.folded_core_ms),
         .journal_rows = sqlite->journal.rows,
         .journal_bytes = sqlite->journal_bytes,
+        .state_bytes = sqlite->fold.state_bytes,
+        .disk_bytes = sqlite->fold.disk_bytes,
+        .disk_free_bytes = sqlite->fold.disk_free_bytes,
         .commits = sqlite->commits,
         .last_commit_us = sqlite->last_commit_us,
     };

@@ -51,12 +51,23 @@ struct store_figures {
     int64_t
         fold_lag_ms; /* since when the oldest batch that is not folded is durable; 0 = all are */
     int64_t journal_rows;
-    int64_t journal_bytes; /* of changes */
-    int64_t commits;       /* of this process */
+    int64_t journal_bytes;   /* of changes */
+    int64_t state_bytes;     /* of the files with the readable tables */
+    int64_t disk_bytes;      /* of the disk that the data folder is on; 0 = not known … */
+    int64_t disk_free_bytes; /* … of these, what is left for us */
+    int64_t commits;         /* of this process */
     int64_t last_commit_us;
 };
 
 struct store;
+struct cell_view;
+
+/* A sentence for the operator. */
+struct why {
+    char text[512];
+};
+
+__attribute__((format(printf, 2, 3))) void why_set(struct why *why, const char *format, ...);
 
 struct store_ops {
     /* Gives everything to the sink and says where the journal ends. */
@@ -65,6 +76,16 @@ struct store_ops {
     /* 0 when the batch is durable. Otherwise ERR_IO: it is not, or nobody knows; ask tip. */
     int (*commit)(struct store *s, const struct store_batch *batch);
 
+    /* The two halves of commit, for a store to which the next batch can be on its way while the
+     * last one commits: at most `depth` that were begun and have not ended. They end in their
+     * order, and after one that failed all that were begun after it fail too. begin needs the
+     * batch's bytes during the call only. end waits for the oldest, and says false when wake_fd
+     * became readable before (which stays the caller's to read). Same thread as commit, which then
+     * may be called while none is under way. depth 0: there is commit alone. */
+    int depth;
+    int (*begin)(struct store *s, const struct store_batch *batch);
+    bool (*end)(struct store *s, int wake_fd, int *ret_result);
+
     /* What is durable now. */
     int (*tip)(struct store *s, struct store_tip *ret);
 
@@ -72,8 +93,27 @@ struct store_ops {
      * bytes_max bytes of changes together. Like load: for the start, not beside commits. */
     int (*history)(struct store *s, int64_t bytes_max, store_batch_sink *sink, void *user);
 
+    /* Makes folder/state.db: all that is durable when this ends, of one moment, which *ret says.
+     * The folder must be there and empty. Blocks for as long as copying takes, at half of the
+     * disk's speed; beside commits and folds, from any thread, one at a time. Ends early when *stop
+     * becomes true. ERR_IO with a sentence; the folder may then hold pieces. NULL: it keeps
+     * nothing. */
+    int (*copy)(struct store *s, const char *folder, const _Atomic bool *stop,
+                struct store_tip *ret, struct why *why);
+
     /* NULL: it has none. May be called at any time, from any thread. */
     void (*figures)(struct store *s, struct store_figures *ret);
+
+    /* The cell that it is the store of, as it was seen last: asks nobody. NULL: there is none. May
+     * be called at any time, from any thread. */
+    void (*cluster)(struct store *s, struct cell_view *ret);
+
+    /* Whether we may write, and say what is written, now; false once and it stays so. From any
+     * thread, at any time. NULL: nobody else can have it. */
+    bool (*holds)(const struct store *s);
+
+    /* After the last commit: others may have it at once. NULL as above. */
+    void (*give_back)(struct store *s);
 
     void (*close)(struct store *s);
 };
@@ -90,6 +130,12 @@ static inline int store_load(struct store *s, store_sink *sink, void *user, stru
 static inline int store_commit(struct store *s, const struct store_batch *batch)
 {
     return s->ops->commit(s, batch);
+}
+
+/* How many batches may be on their way at once. */
+static inline int store_depth(const struct store *s)
+{
+    return s->ops->depth > 0 ? s->ops->depth : 1;
 }
 
 static inline int store_tip(struct store *s, struct store_tip *ret)
@@ -112,6 +158,42 @@ static inline bool store_figures(struct store *s, struct store_figures *ret)
     return true;
 }
 
+/* False, and *ret untouched, when it is nobody's but this node's. */
+static inline bool store_cluster(struct store *s, struct cell_view *ret)
+{
+    if (!s->ops->cluster)
+        return false;
+    s->ops->cluster(s, ret);
+    return true;
+}
+
+static inline bool store_can_copy(const struct store *s)
+{
+    return s->ops->copy != NULL;
+}
+
+static inline int store_copy(struct store *s, const char *folder, const _Atomic bool *stop,
+                             struct store_tip *ret, struct why *why)
+{
+    return s->ops->copy(s, folder, stop, ret, why);
+}
+
+static inline bool store_is_shared(const struct store *s)
+{
+    return s->ops->holds != NULL;
+}
+
+static inline bool store_holds(const struct store *s)
+{
+    return !s->ops->holds || s->ops->holds(s);
+}
+
+static inline void store_give_back(struct store *s)
+{
+    if (s->ops->give_back)
+        s->ops->give_back(s);
+}
+
 /* NULL is fine. */
 static inline void store_close(struct store *s)
 {
@@ -127,5 +209,9 @@ int store_open_sqlite(const char *folder, struct store **ret, const char **ret_w
 
 /* Keeps everything in memory; survives nothing but its caller's bugs. */
 struct store *store_open_memory(void);
+
+/* Makes the folder when it is absent, and locks it against other processes for as long as the
+ * descriptor is open. As store_open_sqlite, which does both. */
+int store_lock_folder(const char *folder, int *ret_fd, struct why *why);
 
 void store_sqlite_figures(struct store *s, struct store_figures *ret);
