@@ -59,7 +59,8 @@ void broker_result(struct world *w, const struct effect *e)
     bool slow = random_chance(&w->random, 5);
     struct happening *h = reply_later(w, e, random_between(&w->random, 0, slow ? 2000 : 10));
     h->kind = HAPPENS_RESULT;
-    h->life = w->plane_life;
+    h->node = w->leader->index;
+    h->life = w->reign;
 }
 
 static void say_published(struct world *w, const struct reply *reply)
@@ -75,12 +76,13 @@ void broker_publish(struct world *w, struct happening *h)
 {
     struct reply *reply = h->reply;
     struct ask *ask = ask_named(w, str_of(reply->text));
-    if (h->life != w->plane_life || !w->pipeline)
+    if (h->life != w->reign || !w->leader || node_is_fenced(w->leader))
         return;
     if (is_away(w)) {
         struct happening *later =
             world_after(w, w->broker_away_until_ms - w->now_ms, HAPPENS_RESULT);
         later->reply = reply;
+        later->node = h->node;
         later->life = h->life;
         h->reply = NULL;
         return;

@@ -24,7 +24,7 @@ void chat_init(struct world *w, struct chat *c, int index)
 
 static void say_hello(struct world *w, struct chat *c)
 {
-    struct wire *wire = wire_open(w, false, c->index);
+    struct wire *wire = wire_open(w, WIRE_CHAT, c->index);
     c->conn = wire->id;
     c->registered = false;
     struct letter *l = letter_new(EVENT_CHAT_HELLO, c->conn);

@@ -143,9 +143,7 @@ static void say_late(struct world *w, int64_t seat)
 {
     struct parcel *parcel = parcel_new(EVENT_ROUTED, 0);
     parcel->event.routed = (struct routed){.seat = seat, .err = ERR_IO, .text = STR("too late")};
-    struct happening *h = world_after(w, GIVE_UP_MS, HAPPENS_PARCEL);
-    h->parcel = parcel;
-    h->life = w->plane_life;
+    plane_after(w, GIVE_UP_MS, HAPPENS_PARCEL)->parcel = parcel;
 }
 
 void cluster_hear(struct world *w, const struct reply *reply)
@@ -225,8 +223,8 @@ void routes_check(struct world *w)
 {
     size_t at = 0;
     struct view_route route;
-    for (struct shadow_seat *s = NULL; w->pipeline && (s = map_next(&w->shadow_seats, &at));) {
-        if (s->gone || !view_route(pipeline_core(w->pipeline), s->row.id, &route))
+    for (struct shadow_seat *s = NULL; w->leader && (s = map_next(&w->shadow_seats, &at));) {
+        if (s->gone || !view_route(plane_core(w), s->row.id, &route))
             continue;
         if (s->token[0] && strcmp(s->token, route.token) != 0)
             world_broken(w, "the token of seat %" PRId64 " was %s and is %s", s->row.id, s->token,
@@ -244,9 +242,8 @@ void cluster_check(struct world *w)
     for (const struct shadow_seat *s = NULL; w->pods && (s = map_next(&w->shadow_seats, &at));) {
         const struct row_room *room = room_numbered(w, s->row.room);
         struct process *p = room ? process_on(cluster_of(w), room->server) : NULL;
-        if (s->gone || s->row.fleet != w->pods_id || !p || !w->pipeline ||
-            p->state != PROCESS_RUNNING ||
-            !view_route(pipeline_core(w->pipeline), s->row.id, &route))
+        if (s->gone || s->row.fleet != w->pods_id || !p || !w->leader ||
+            p->state != PROCESS_RUNNING || !view_route(plane_core(w), s->row.id, &route))
             continue;
         if (find_token(p, route.token) < 0 && is_opaque(route.token))
             world_broken(w, "%s has a seat on server %" PRId64 ", which has no token of his",

@@ -5,6 +5,14 @@
 
 #include <inttypes.h>
 
+static struct node *some_node(struct world *w)
+{
+    if (w->n_nodes == 1)
+        return &w->nodes[0];
+    struct node *any = &w->nodes[random_between(&w->random, 0, w->n_nodes - 1)];
+    return w->leader && random_chance(&w->random, 60) ? w->leader : any;
+}
+
 static struct wire *some_wire(struct world *w)
 {
     if (w->wires.len == 0)
@@ -52,13 +60,20 @@ static void cut_and_crash(struct world *w)
         if (wire && random_chance(&w->random, 50))
             cut_within(w, wire, 100, 9000);
     }
-    world_after(w, random_between(&w->random, 0, 3000), HAPPENS_CRASH)->life = w->plane_life;
+    struct happening *h = world_after(w, random_between(&w->random, 0, 3000), HAPPENS_CRASH);
+    h->node = some_node(w)->index;
+    h->life = w->nodes[h->node].life;
+}
+
+static void crash(struct world *w)
+{
+    node_crash(some_node(w));
 }
 
 /* What is being written may be there afterwards or not, and nobody was told. */
 static void crash_in_commit(struct world *w)
 {
-    w->dies_in_commit = true;
+    some_node(w)->dies_in_commit = true;
 }
 
 static void stall(struct world *w)
@@ -77,7 +92,7 @@ static void partition(struct world *w)
     size_t at = 0;
     struct wire *wire = NULL;
     while ((wire = map_next(&w->wires, &at))) {
-        if (wire->game && w->games[wire->actor].region == region)
+        if (wire->kind == WIRE_GAME && w->games[wire->actor].region == region)
             wire->stalled_until_ms = w->now_ms + length;
     }
 }
@@ -85,10 +100,7 @@ static void partition(struct world *w)
 static void stop(struct world *w)
 {
     int64_t length = random_between(&w->random, 1100, 90 * 1000);
-    if (w->stopped_until_ms > w->now_ms)
-        return;
-    w->stopped_until_ms = w->now_ms + length;
-    w->slept_ms += length;
+    node_stop(some_node(w), length);
 }
 
 static void fail_disk(struct world *w)
@@ -96,6 +108,8 @@ static void fail_disk(struct world *w)
     bool unknown = random_chance(&w->random, 40);
     w->disk_mode = unknown ? STORE_MEMORY_UNKNOWN : STORE_MEMORY_FAILS;
     w->disk_fails_until_ms = w->now_ms + random_between(&w->random, 1, 20 * 1000);
+    if (w->n_nodes > 1 && w->leader) /* whoever hears nothing waits, and asks */
+        link_holds_up(w->leader, w->disk_fails_until_ms);
 }
 
 static void slow_disk(struct world *w)
@@ -106,7 +120,7 @@ static void slow_disk(struct world *w)
 static void jump_clock(struct world *w)
 {
     static const int64_t steps_ms[] = {3600 * 1000, -3600 * 1000, 31 * 1000, -120 * 1000};
-    w->wall_offset_ms += steps_ms[random_between(&w->random, 0, 3)];
+    some_node(w)->wall_offset_ms += steps_ms[random_between(&w->random, 0, 3)];
 }
 
 void fault_next(struct world *w)
@@ -124,18 +138,21 @@ void fault_next(struct world *w)
         {"failing disk", fail_disk, 8},
         {"slow disk", slow_disk, 12},
         {"clock jump", jump_clock, 6},
-        {"crash", plane_crash, 14},
+        {"crash", crash, 14},
         {"cut and crash", cut_and_crash, 8},
         {"crash in a commit", crash_in_commit, 6},
         {"host", machine_fault, 16},
         {"broker", broker_fault, 6},
+        {"backup", backup_fault, 38}, /* the last: in other worlds the die stops before its most */
     };
     if (w->quiet)
         return;
     if (random_chance(&w->random, 6)) {
         game_restart(w, &w->games[random_between(&w->random, 0, w->n_games - 1)]);
+    } else if (w->n_nodes > 1 && random_chance(&w->random, 40)) {
+        cell_fault(w);
     } else {
-        int64_t roll = random_between(&w->random, 0, 129);
+        int64_t roll = random_between(&w->random, 0, w->backs_up ? 167 : 137);
         size_t i = 0;
         while (roll >= faults[i].weight)
             roll -= faults[i++].weight;
@@ -149,10 +166,12 @@ void fault_next(struct world *w)
 void faults_end(struct world *w)
 {
     w->quiet = true;
-    w->dies_in_commit = false;
+    for (int i = 0; i < w->n_nodes; i++)
+        w->nodes[i].dies_in_commit = false;
     w->disk_slow_until_ms = 0;
     w->disk_fails_until_ms = 0;
     w->broker_away_until_ms = 0;
+    cell_heal(w);
     size_t at = 0;
     struct wire *wire = NULL;
     while ((wire = map_next(&w->wires, &at))) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_MS = 10 * 1000 };
+enum { HEARTBEAT_MS = 10 * 1000, LOADING_MS = 60 * 1000, DROP_MS = 3 * 1000, LATE_MS = 20 * 1000 };
 
 static void wake_after(struct world *w, struct game *g, int64_t delay_ms)
 {
@@ -62,7 +62,7 @@ static void drop_match(struct game *g, struct held_match *m)
 
 static void say_hello(struct world *w, struct game *g)
 {
-    struct wire *wire = wire_open(w, true, g->index);
+    struct wire *wire = wire_open(w, WIRE_GAME, g->index);
     g->conn = wire->id;
     g->registered = false;
     struct letter *l = letter_new(EVENT_SERVER_HELLO, g->conn);
@@ -125,6 +125,18 @@ static void say_later(struct world *w, struct game *g, struct letter *l, int64_t
     h->letter = l;
 }
 
+/* Mostly after it said READY, and before everybody has loaded; or so late that their time is over
+ * before it is known to be lost. */
+static void drop_later(struct world *w, const struct game *g)
+{
+    bool late = random_chance(&w->random, 50);
+    int64_t delay_ms =
+        random_between(&w->random, late ? LATE_MS : 100, late ? LOADING_MS : DROP_MS);
+    struct happening *h = world_after(w, delay_ms, HAPPENS_DROP);
+    h->actor = g->index;
+    h->life = g->life;
+}
+
 static void say_ack(struct world *w, struct game *g, int32_t lobby, bool success)
 {
     struct letter *l = letter_new(EVENT_ALLOCATE_ACK, g->conn);
@@ -178,18 +190,23 @@ static void end_old_matches(struct world *w, struct game *g)
 
 /* A match that a server holds for a while, and of which the control plane knows nothing although
  * the server is there and has listed it, was never let go: a leak. A server that cannot list its
- * matches is not judged, nor one that was away so long that its matches were given up for lost. */
+ * matches is not judged, nor one that was away so long that its matches were given up for lost, nor
+ * a match that may be of a time that a restore has lost. */
 void game_check_leaks(struct world *w, const struct game *g)
 {
     int64_t settled_ms = w->now_ms - 60 * 1000;
-    bool judged = g->registered && g->knows_list && g->registered_ms < settled_ms && w->pipeline;
+    bool judged = g->registered && g->knows_list && g->registered_ms < settled_ms && w->leader;
     for (int i = 0; i < g->n_matches && judged; i++) {
         const struct held_match *m = &g->matches[i];
-        if (m->ending || m->since_ms < g->long_out_ms || m->since_ms > settled_ms)
+        bool of_lost_time = w->set_back_ms && m->since_ms <= w->set_back_ms;
+        if (m->ending || m->since_ms < g->long_out_ms || m->since_ms > settled_ms || of_lost_time)
             continue;
-        if (!core_knows_match(pipeline_core(w->pipeline), g->server_id, m->lobby))
-            world_broken(w, "leak: game %d holds lobby %d since %" PRId64 " ms, nobody knows why",
-                         g->index, m->lobby, m->since_ms);
+        if (!core_knows_match(plane_core(w), g->server_id, m->lobby))
+            world_wrong(w, "leak: game %d holds lobby %d since %" PRId64 " ms, nobody knows why",
+                        g->index, m->lobby, m->since_ms);
+        else if (m->lobby >= OWN_LOBBIES && shadow_lobby_is_over(w, m->lobby))
+            world_wrong(w, "leak: game %d still holds the match of lobby %d, which is over",
+                        g->index, m->lobby);
     }
 }
 
@@ -228,12 +245,12 @@ static void hear_allocate(struct world *w, struct game *g, const struct effect *
         return;
     }
     if (m) {
-        world_broken(w, "game %d was given lobby %d twice", g->index, e->lobby);
+        world_wrong(w, "game %d was given lobby %d twice", g->index, e->lobby);
         return;
     }
     if (held_by(g) >= g->max && g->knows_list) {
-        world_broken(w, "I2: game %d was given lobby %d while it holds %d of %d", g->index,
-                     e->lobby, held_by(g), g->max);
+        world_wrong(w, "I2: game %d was given lobby %d while it holds %d of %d", g->index, e->lobby,
+                    held_by(g), g->max);
         return;
     }
     if (random_chance(&w->random, g->refuse_percent) || g->n_matches >= MAX_MATCHES) {
@@ -246,7 +263,11 @@ static void hear_allocate(struct world *w, struct game *g, const struct effect *
         .since_ms = w->now_ms,
         .ends_ms = w->now_ms + random_between(&w->random, 1000, g->match_max_ms),
     };
+    if (e->lobby >= OWN_LOBBIES && random_chance(&w->random, 90))
+        m->ends_ms += LOADING_MS; /* most are played at least as long as their players load */
     (void)str_copy(m->token, sizeof(m->token), e->token);
+    if (e->lobby >= OWN_LOBBIES && !w->quiet && random_chance(&w->random, g->drop_percent))
+        drop_later(w, g);
     if (random_chance(&w->random, g->silent_percent))
         return;
     bool ready_first = random_chance(&w->random, 10);
@@ -327,14 +348,18 @@ void game_hear(struct world *w, struct game *g, const struct effect *e)
     }
 }
 
-void game_disconnected(struct world *w, struct game *g)
+/* Its earlier wake-ups and thoughts are void. */
+static void come_back_after(struct world *w, struct game *g, int64_t delay_ms)
 {
     g->conn = 0;
     g->registered = false;
-    struct happening *h = world_after(w, random_between(&w->random, 50, 8000), HAPPENS_GAME);
-    h->actor = g->index;
-    g->life++; /* its earlier wake-ups and thoughts are void */
-    h->life = g->life;
+    g->life++;
+    wake_after(w, g, delay_ms);
+}
+
+void game_disconnected(struct world *w, struct game *g)
+{
+    come_back_after(w, g, random_between(&w->random, 50, 8000));
 }
 
 void game_restart(struct world *w, struct game *g)
@@ -344,4 +369,17 @@ void game_restart(struct world *w, struct game *g)
         wire_closed_by_peer(w, g->conn);
     g->n_matches = 0;
     game_disconnected(w, g);
+}
+
+void game_drop(struct world *w, struct game *g)
+{
+    struct random *r = &w->random;
+    if (!g->conn || w->quiet)
+        return;
+    if (random_chance(r, 30)) {
+        game_restart(w, g);
+        return;
+    }
+    wire_closed_by_peer(w, g->conn);
+    come_back_after(w, g, random_between(r, 50, g->away_max_ms));
 }

@@ -54,10 +54,16 @@ struct parcel *parcel_new(enum event_kind kind, conn_id conn)
 void parcel_send(struct world *w, struct parcel *parcel)
 {
     int64_t slow = random_chance(&w->random, 5);
-    struct happening *h =
-        world_after(w, random_between(&w->random, 0, slow ? 900 : 3), HAPPENS_PARCEL);
-    h->parcel = parcel;
-    h->life = w->plane_life; /* whoever starts after that has never heard of it */
+    const struct node *n = w->leader;
+    /* Somebody asks the wrong one of two, who knows nobody to send him to. */
+    bool from_outside = parcel->event.conn != 0 && w->n_nodes > 1;
+    bool lost =
+        from_outside && (random_chance(&w->random, 3) || (n && w->now_ms < n->peers_cut_until_ms));
+    if (lost) {
+        free(parcel);
+        return;
+    }
+    plane_after(w, random_between(&w->random, 0, slow ? 900 : 3), HAPPENS_PARCEL)->parcel = parcel;
 }
 
 static void copy_seats(struct reply *reply, const struct placed *placed)
@@ -225,8 +231,12 @@ static void hear_spawn(struct world *w, struct machine *m, const struct reply *c
     bool known = process_on(m, command->server) || ran_here(m, command->server);
     for (int i = 0; i < w->n_machines && !known; i++) {
         if (process_on(&w->machines[i], command->server))
-            world_broken(w, "I9: server %" PRId64 " is started on two hosts", command->server);
+            world_wrong(w, "I9: server %" PRId64 " is started on two hosts", command->server);
     }
+    const struct process *there = process_on(m, command->server);
+    if (there && there->session != command->session)
+        world_wrong(w, "server %" PRId64 " of room %" PRId64 " is started for room %" PRId64,
+                    there->server, there->session, command->session);
     bool refused = random_chance(&w->random, 3) && !m->cluster;
     if (!known && (m->n_processes == MAX_PROCESSES || refused)) {
         say_heard(w, command, ERR_BUSY);
@@ -437,15 +447,17 @@ void machine_beat(struct world *w, const struct effect *e)
 {
     for (int i = 0; i < w->n_machines; i++) {
         struct machine *m = &w->machines[i];
-        if (m->beating != e->conn || e->err)
+        if (e->err || (m->beating != e->conn && (!m->host || m->host != e->object)))
             continue;
+        m->beat_ms = w->now_ms;
+        m->slept_at_beat_ms = w->leader->slept_ms;
+        if (m->beating != e->conn)
+            continue; /* it has given that one up, but it was heard */
         const uint8_t *lacking[DEPLOYMENTS];
-        size_t n = view_lacking(pipeline_core(w->pipeline), e->object, lacking, DEPLOYMENTS);
+        size_t n = view_lacking(plane_core(w), e->object, lacking, DEPLOYMENTS);
         for (size_t k = 0; k < n; k++)
             m->lacks[lacking[k][0]] = true;
         m->host = e->object;
-        m->beat_ms = w->now_ms;
-        m->slept_at_beat_ms = w->slept_ms;
     }
 }
 
@@ -453,7 +465,7 @@ void machines_get_time(struct world *w)
 {
     for (int i = 0; i < w->n_machines; i++) {
         w->machines[i].beat_ms = w->now_ms;
-        w->machines[i].slept_at_beat_ms = w->slept_ms;
+        w->machines[i].slept_at_beat_ms = w->leader->slept_ms;
     }
 }
 
@@ -461,7 +473,8 @@ bool machine_is_away(const struct world *w, int64_t host)
 {
     for (int i = 0; i < w->n_machines; i++) {
         const struct machine *m = &w->machines[i];
-        int64_t silent_ms = w->now_ms - m->beat_ms - (w->slept_ms - m->slept_at_beat_ms);
+        int64_t slept_ms = w->leader->slept_ms - m->slept_at_beat_ms;
+        int64_t silent_ms = w->now_ms - m->beat_ms - slept_ms;
         if (m->host == host)
             return silent_ms > w->config.timeouts.host_ms / 2 + DISK_MS;
     }
@@ -478,9 +491,9 @@ static void judge_joined(struct world *w, struct process *p, const struct report
     char account[24];
     (void)snprintf(account, sizeof(account), "p%d", report->player);
     if (report->wrong)
-        world_broken(w, "server %" PRId64 " took the key of another", p->server);
+        world_wrong(w, "server %" PRId64 " took the key of another", p->server);
     if (strcmp(account, reply->text) != 0)
-        world_broken(w, "the key of %s opened the seat of %s", account, reply->text);
+        world_wrong(w, "the key of %s opened the seat of %s", account, reply->text);
     const struct shadow_seat *seat =
         map_get(&w->shadow_seats, (uint64_t)strtoll(report->key, NULL, 10));
     int before = 0;

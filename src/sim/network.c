@@ -5,25 +5,33 @@
 
 #include "base/buf.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct wire *wire_open(struct world *w, bool game, int actor)
+struct wire *wire_open(struct world *w, enum wire_kind kind, int actor)
 {
     struct wire *wire = xcalloc(1, sizeof(*wire));
+    const struct node *n = plane_door(w);
     *wire = (struct wire){
         .id = ++w->next_conn,
-        .game = game,
+        .kind = kind,
         .actor = actor,
+        .node = n->index,
         .plane_open = true,
         .peer_open = true,
         .to_plane_ms = w->now_ms,
         .to_peer_ms = w->now_ms,
+        .stalled_until_ms = n->peers_cut_until_ms,
     };
     map_put(&w->wires, wire->id, wire);
-    if (!w->pipeline) { /* nobody listens */
+    static const char *const kinds[] = {"game", "chat", "client"};
+    world_trace(w, "wire   %" PRIu64 " of %s %d to node %d", wire->id, kinds[kind], actor,
+                n->index);
+    if (!n->pipeline) { /* nobody listens, or he is turned away */
         wire->plane_open = false;
-        world_after(w, 1, HAPPENS_PEER_CLOSED)->conn = wire->id;
+        int64_t wakes_ms = !n->down && node_is_stopped(n) ? n->stopped_until_ms - w->now_ms : 0;
+        world_after(w, 1 + wakes_ms, HAPPENS_PEER_CLOSED)->conn = wire->id;
     }
     return wire;
 }
@@ -91,7 +99,7 @@ void wire_to_peer(struct world *w, const struct effect *effect)
         return;
     struct letter *l = xcalloc(1, sizeof(*l));
     l->effect = *effect;
-    l->chat = wire->game ? -1 : wire->actor;
+    l->chat = wire->kind == WIRE_CHAT ? wire->actor : -1;
     l->effect.token = letter_text(l, "");
     if (effect->token.len > 0) {
         (void)str_copy(l->text, sizeof(l->text), effect->token);
@@ -103,17 +111,31 @@ void wire_to_peer(struct world *w, const struct effect *effect)
     h->conn = wire->id;
 }
 
+static void peer_hears(struct world *w, const struct wire *wire, const struct effect *effect)
+{
+    switch (wire->kind) {
+    case WIRE_GAME:
+        game_hear(w, &w->games[wire->actor], effect);
+        break;
+    case WIRE_CHAT:
+        chat_hear(w, &w->chats[wire->actor], effect);
+        break;
+    case WIRE_CLIENT:
+        client_hear(w, &w->clients[wire->actor], effect);
+        break;
+    }
+}
+
 void wire_arrive(struct world *w, struct letter *l)
 {
     conn_id id = l->to_plane ? l->event.conn : l->effect.conn;
     struct wire *wire = wire_find(w, id);
     if (l->to_plane) {
-        if (wire && wire->plane_open && w->pipeline)
-            plane_event(w, &l->event);
-    } else if (wire && wire->peer_open && wire->game) {
-        game_hear(w, &w->games[wire->actor], &l->effect);
+        struct node *n = wire ? &w->nodes[wire->node] : NULL;
+        if (n && wire->plane_open && n->pipeline)
+            node_event(n, &l->event);
     } else if (wire && wire->peer_open) {
-        chat_hear(w, &w->chats[wire->actor], &l->effect);
+        peer_hears(w, wire, &l->effect);
     } else if (l->chat >= 0) {
         chat_missed(&w->chats[l->chat], &l->effect);
     }
@@ -142,8 +164,9 @@ void wire_plane_learns(struct world *w, conn_id id)
         return;
     wire->plane_open = false;
     struct event gone = {.kind = EVENT_GONE, .conn = id};
-    if (w->pipeline)
-        plane_event(w, &gone);
+    struct node *n = &w->nodes[wire->node];
+    if (n->pipeline)
+        node_event(n, &gone);
     wire = wire_find(w, id);
     if (wire)
         forget_if_closed(w, wire);
@@ -155,10 +178,12 @@ void wire_peer_learns(struct world *w, conn_id id)
     if (!wire || !wire->peer_open)
         return;
     wire->peer_open = false;
-    if (wire->game)
+    if (wire->kind == WIRE_GAME)
         game_disconnected(w, &w->games[wire->actor]);
-    else
+    else if (wire->kind == WIRE_CHAT)
         chat_disconnected(w, &w->chats[wire->actor]);
+    else
+        client_disconnected(w, &w->clients[wire->actor], id);
     forget_if_closed(w, wire);
 }
 
@@ -179,11 +204,13 @@ void wire_closed_by_peer(struct world *w, conn_id id)
     forget_if_closed(w, wire);
 }
 
-void wires_plane_died(struct world *w)
+void wires_node_died(struct world *w, const struct node *n)
 {
     size_t at = 0;
     struct wire *wire = NULL;
     while ((wire = map_next(&w->wires, &at))) {
+        if (wire->node != n->index)
+            continue;
         wire->plane_open = false;
         if (wire->peer_open)
             tell(w, wire->id, HAPPENS_PEER_CLOSED, latency_ms(w));

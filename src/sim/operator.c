@@ -16,7 +16,7 @@ static const int64_t BAN_MS = (int64_t)1000 * 3600 * 1000;
 
 static int64_t some_id(struct world *w, enum row_kind kind)
 {
-    const struct core *core = pipeline_core(w->pipeline);
+    const struct core *core = plane_core(w);
     int64_t newest = core_previous(core, kind, 0);
     if (newest == 0)
         return 0;
@@ -76,7 +76,7 @@ static void ask(struct world *w, struct wish *wish, bool other_arguments)
     };
     wish->conn = event.conn;
     wish->conflicting = other_arguments;
-    plane_event(w, &event);
+    node_event(w->leader, &event);
 }
 
 static void new_wish(struct world *w)
@@ -106,6 +106,9 @@ static void new_wish(struct world *w)
     wish->keyed = random_chance(&w->random, 70);
     wish->target = some_target(w, wish->verb);
     wish->asked_core_ms = world_core_ms(w);
+    int chat_account = wish->number % 2 ? wish->number / 2 % 30 : 0;
+    if (wish->verb == OPERATE_BAN && chat_account <= MAX_CLIENTS)
+        w->was_banned[chat_account] = true;
     if (wish->verb == OPERATE_LIFT_BAN && o->n_lifted < MAX_REVOKED)
         o->lifted[o->n_lifted++] = wish->target;
     ask(w, wish, false);
@@ -132,15 +135,14 @@ void operator_reads(struct world *w)
     struct operator* o = & w->operator;
     struct view_session view;
     bool newest = random_chance(&w->random, 70);
-    int64_t id = newest ? core_previous(pipeline_core(w->pipeline), ROW_session, 0)
-                        : some_id(w, ROW_session);
-    if (o->reading || !id || !view_session(pipeline_core(w->pipeline), id, &view))
+    int64_t id = newest ? core_previous(plane_core(w), ROW_session, 0) : some_id(w, ROW_session);
+    if (o->reading || !id || !view_session(plane_core(w), id, &view))
         return;
     struct event event = {.kind = EVENT_READ, .conn = ++w->next_conn};
     o->reading = event.conn;
     o->seen_session = id;
     o->seen_opened = view.opened_wall_ms > 0;
-    plane_event(w, &event);
+    node_event(w->leader, &event);
 }
 
 static void configure(struct world *w)
@@ -153,13 +155,15 @@ static void configure(struct world *w)
         if (c->fleets[i].provider != PROVIDER_CHAT && random_chance(&w->random, 30))
             c->fleets[i].token = random_chance(&w->random, 40) ? TOKEN_PLAYER_ID : TOKEN_OPAQUE;
     }
-    pipeline_reconfigure(w->pipeline, c, w->now_ms, world_wall_ms(w));
-    pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
+    struct node *n = w->leader;
+    w->configured++;
+    pipeline_reconfigure(n->pipeline, c, node_ms(n), node_wall_ms(n));
+    pipeline_flush(n->pipeline, node_ms(n), node_wall_ms(n));
 }
 
 void operator_acts(struct world *w)
 {
-    if (!w->pipeline || w->now_ms < w->stopped_until_ms)
+    if (!plane_awake(w))
         return;
     routes_check(w);
     int64_t die = random_between(&w->random, 0, 99);
@@ -264,7 +268,7 @@ static void check_ban(struct world *w, const struct wish *wish)
     struct view_ban ban;
     for (int i = 0; i < o->n_lifted; i++)
         lifted = lifted || o->lifted[i] == wish->object;
-    if (!lifted && !view_ban(pipeline_core(w->pipeline), wish->object, &ban))
+    if (!lifted && !view_ban(plane_core(w), wish->object, &ban))
         world_broken(w, "I5: ban %" PRId64 " was issued and is gone", wish->object);
 }
 
@@ -272,7 +276,7 @@ static void check_ban(struct world *w, const struct wish *wish)
 void operator_check(struct world *w)
 {
     const struct operator* o = & w->operator;
-    const struct core *core = w->pipeline ? pipeline_core(w->pipeline) : NULL;
+    const struct core *core = w->leader ? plane_core(w) : NULL;
     for (int i = 0; core && i < MAX_WISHES; i++) {
         const struct wish *wish = &o->wishes[i];
         struct view_token token;

@@ -1,45 +1,24 @@
-/* The control plane: the real pipeline and core on a simulated disk. It can crash (losing
- * everything but what the disk has, and perhaps the commit under way), stand still, and find its
- * disk failing. */
+/* The control plane as everybody else sees it: what comes in is noted, and what leaves is held
+ * against all that was noted and stored, and then sent. */
 #include "sim/world.h"
 
+#include "base/buf.h"
 #include "base/err.h"
-#include "store/memory.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-
-static const uint8_t secret[CORE_SECRET_SIZE] = "a fixed secret, for simulations";
-
-static void on_submit(void *user, const struct store_batch *batch)
-{
-    struct world *w = user;
-    w->committing = true;
-    w->commit = *batch;
-    w->core_offset_ms = batch->core_ms - w->now_ms;
-    bool slow = w->now_ms < w->disk_slow_until_ms;
-    int64_t delay = slow ? random_between(&w->random, 50, 3000) : random_between(&w->random, 0, 4);
-    if (w->dies_in_commit) {
-        w->dies_in_commit = false;
-        world_after(w, random_between(&w->random, 0, delay), HAPPENS_CRASH)->life = w->plane_life;
-    }
-    world_after(w, delay, HAPPENS_COMMITTED)->life = w->plane_life;
-}
-
-static void on_durable(void *user, const struct store_batch *batch)
-{
-    reader_durable(user, batch);
-}
 
 /* Silence is only silence when no heartbeat came in that time and we were awake to hear it. */
 static void judge_close(struct world *w, const struct effect *e)
 {
     struct wire *wire = wire_find(w, e->conn);
-    if (!wire || !wire->game || !str_eq(e->text, STR("Silent for too long")))
+    if (!wire || wire->kind != WIRE_GAME || !str_eq(e->text, STR("Silent for too long")))
         return;
     const struct game *g = &w->games[wire->actor];
-    int64_t slept = w->slept_ms - g->slept_at_beat_ms;
+    int64_t slept = w->nodes[wire->node].slept_ms - g->slept_at_beat_ms;
     int64_t silent = w->now_ms - g->last_beat_arrived_ms - slept;
+    silent = silent * w->nodes[wire->node].clock_permille / 1000;
     if (g->conn == e->conn && silent < w->config.timeouts.heartbeat_ms - 1000)
         world_broken(w, "false Offline: game %d was heard %" PRId64 " ms ago", g->index, silent);
 }
@@ -49,16 +28,16 @@ static void judge_close(struct world *w, const struct effect *e)
 static void note_beat(struct world *w, conn_id conn)
 {
     struct wire *wire = wire_find(w, conn);
-    if (!wire || !wire->game)
+    if (!wire || wire->kind != WIRE_GAME)
         return;
     w->games[wire->actor].last_beat_arrived_ms = w->now_ms;
-    w->games[wire->actor].slept_at_beat_ms = w->slept_ms;
+    w->games[wire->actor].slept_at_beat_ms = w->nodes[wire->node].slept_ms;
 }
 
 static struct game *game_on(struct world *w, conn_id conn)
 {
     struct wire *wire = wire_find(w, conn);
-    return wire && wire->game ? &w->games[wire->actor] : NULL;
+    return wire && wire->kind == WIRE_GAME ? &w->games[wire->actor] : NULL;
 }
 
 /* Who comes with a token that was revoked, and heard so before, is not let in. */
@@ -100,16 +79,19 @@ static void release_sought(struct world *w, const struct effect *e)
         (void)reply_later(w, e, random_between(&w->random, 0, 20));
 }
 
-static void on_release(void *user, const struct effect *effects, size_t n)
+void plane_release(struct node *n, const struct effect *effects, size_t n_effects)
 {
-    struct world *w = user;
-    for (size_t i = 0; i < n; i++) {
+    struct world *w = n->w;
+    cell_judge_voice(n);
+    for (size_t i = 0; i < n_effects; i++) {
         const struct effect *e = &effects[i];
         world_mix(w, (uint64_t)e->kind << 48 ^ (uint64_t)(uint32_t)e->lobby << 16 ^ e->conn);
         if (e->kind == EFFECT_NOTE) {
             shadow_rooms_judge(w, e);
             shadow_lines_judge(w, e);
-            if (e->note == NOTE_MATCH_ENDED && str_eq(e->text, STR("Server lost")))
+            shadow_lobbies_judge(w, e);
+            if ((e->note == NOTE_MATCH_ENDED && str_eq(e->text, STR("Server lost"))) ||
+                e->note == NOTE_CANCEL_GIVEN_UP)
                 given_up(w, e->server_id);
             world_trace(w,
                         "note   %s ticket %" PRId64 " session %" PRId64 " server %d lobby %d: %s",
@@ -119,16 +101,20 @@ static void on_release(void *user, const struct effect *effects, size_t n)
         }
         world_trace(w, "effect %s to conn %" PRIu64 " lobby %d: %s", effect_name(e->kind), e->conn,
                     e->lobby, err_code(e->err));
-        bool refused_hello =
-            (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO) && e->err;
+        bool refused_hello = (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO ||
+                              e->kind == EFFECT_CLIENT_HELLO) &&
+                             e->err;
         shadow_judge(w, e);
         shadow_rooms_judge(w, e);
+        shadow_lobbies_judge(w, e);
+        backup_judge(w, e);
         if (e->kind == EFFECT_HEARTBEAT && !e->err)
             note_beat(w, e->conn);
         if (e->kind == EFFECT_SERVER_HELLO)
             judge_hello(w, e);
         if (e->kind == EFFECT_READ || e->kind == EFFECT_OPERATED) {
             operator_hear(w, e);
+            matchmaker_hear(w, e);
             continue;
         }
         if (e->kind == EFFECT_SPAWN || e->kind == EFFECT_TERMINATE || e->kind == EFFECT_KICK_SEAT) {
@@ -155,110 +141,114 @@ static void on_release(void *user, const struct effect *effects, size_t n)
     shadow_rooms_released(w);
 }
 
-static void look(struct world *w)
+static const char *where(const struct node *n)
 {
-    w->result->steps++;
-    const char *why = w->pipeline ? core_check(pipeline_core(w->pipeline)) : NULL;
-    if (why)
-        world_broken(w, "%s", why);
+    if (n->w->n_nodes == 1)
+        return "";
+    return n->index == 0 ? " at node 0" : " at node 1";
 }
 
-void plane_start(struct world *w)
+void plane_hear(struct node *n, const struct event *event)
 {
-    struct pipeline_world around = {
-        .submit = on_submit, .durable = on_durable, .release = on_release, .user = w};
-    w->plane_life++;
-    int err = pipeline_new(w->store, &w->config, secret, &around, world_wall_ms(w), w->now_ms,
-                           &w->pipeline);
-    if (err) {
-        world_broken(w, "I5: what was stored cannot be loaded: %s", err_code(err));
-        return;
-    }
-    reader_catch_up(w);
-    shadow_rooms_restarted(w);
-    machines_get_time(w);
-    look(w);
-    world_after(w, 0, HAPPENS_TICK)->life = w->plane_life;
-}
-
-/* The commit under way may have reached the disk or not; nobody was told. */
-void plane_crash(struct world *w)
-{
-    if (!w->pipeline)
-        return;
-    if (w->committing && random_chance(&w->random, 50)) {
-        (void)store_commit(w->store, &w->commit);
-        shadow_stored(w, &w->commit);
-        shadow_rooms_stored(w, &w->commit);
-        shadow_lines_stored(w, &w->commit);
-        reader_stored(w, &w->commit);
-    }
-    w->committing = false;
-    shadow_rooms_crashed(w);
-    pipeline_free(w->pipeline);
-    w->pipeline = NULL;
-    w->result->crashes++;
-    w->stopped_until_ms = 0;
-    wires_plane_died(w);
-    operator_plane_died(w);
-    seekers_plane_died(w);
-    world_after(w, random_between(&w->random, 10, 40 * 1000), HAPPENS_RESTART)->life =
-        w->plane_life;
-}
-
-/* Nobody's silence counts while nothing could be stored, be it for a moment. */
-static void store_is_up(struct world *w, bool was_down)
-{
-    if (was_down && pipeline_state(w->pipeline) == PIPELINE_WRITABLE)
-        machines_get_time(w);
-}
-
-void plane_event(struct world *w, const struct event *event)
-{
+    struct world *w = n->w;
     world_mix(w, (uint64_t)event->kind << 40 ^ event->conn);
-    world_trace(w, "event  %s from conn %" PRIu64, event_name(event->kind), event->conn);
+    world_trace(w, "event  %s from conn %" PRIu64 "%s", event_name(event->kind), event->conn,
+                where(n));
     if (event->kind == EVENT_SERVER_HELLO) {
         note_beat(w, event->conn);
         hear_hello(w, event->conn);
     }
-    pipeline_event(w->pipeline, event, w->now_ms, world_wall_ms(w));
-    look(w);
-    /* Somebody looks while what he sees is still on its way to the disk. */
-    bool fresh = event->kind == EVENT_ALLOCATE || event->kind == EVENT_ALLOCATE_ACK;
-    if (fresh && random_chance(&w->random, 5))
-        operator_reads(w);
-    bool was_down = pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;
-    if (!w->broken)
-        pipeline_flush(w->pipeline, w->now_ms, world_wall_ms(w));
-    store_is_up(w, was_down);
+    shadow_lobbies_event(w, event);
 }
 
-void plane_tick(struct world *w)
+struct node *plane_door(struct world *w)
 {
-    struct event tick = {.kind = EVENT_TICK};
-    plane_event(w, &tick);
-    world_after(w, 250, HAPPENS_TICK)->life = w->plane_life;
+    if (w->n_nodes == 1)
+        return &w->nodes[0];
+    struct node *any = &w->nodes[random_between(&w->random, 0, w->n_nodes - 1)];
+    return w->leader && random_chance(&w->random, 80) ? w->leader : any;
 }
 
-void plane_committed(struct world *w)
+void plane_cut_off(struct node *n)
 {
-    if (!w->committing)
-        return;
-    w->committing = false;
-    bool failing = w->now_ms < w->disk_fails_until_ms;
-    store_memory_fail(w->store, failing ? w->disk_mode : STORE_MEMORY_WORKS);
-    int result = store_commit(w->store, &w->commit);
-    store_memory_fail(w->store, STORE_MEMORY_WORKS);
-    if (result)
-        w->result->failed_commits++;
-    if (!result || w->disk_mode == STORE_MEMORY_UNKNOWN) {
-        shadow_stored(w, &w->commit);
-        shadow_rooms_stored(w, &w->commit);
-        shadow_lines_stored(w, &w->commit);
-        reader_stored(w, &w->commit);
+    struct world *w = n->w;
+    size_t at = 0;
+    for (struct wire *wire = NULL; (wire = map_next(&w->wires, &at));) {
+        if (wire->node == n->index && wire->stalled_until_ms < n->peers_cut_until_ms)
+            wire->stalled_until_ms = n->peers_cut_until_ms;
     }
-    bool was_down = result != 0 || pipeline_state(w->pipeline) == PIPELINE_READ_ONLY;
-    pipeline_committed(w->pipeline, result, w->now_ms, world_wall_ms(w));
-    store_is_up(w, was_down);
-    look(w);
+    for (int i = 0; i < w->n_machines; i++)
+        w->machines[i].cut_until_ms = n->peers_cut_until_ms;
+    w->broker_away_until_ms = n->peers_cut_until_ms;
+}
+
+void plane_stored(struct world *w, const struct store_batch *batch, int64_t before_ms)
+{
+    if (w->n_untold == MAX_UNTOLD) {
+        world_wrong(w, "I8: batch %" PRId64 " is one more than can have been on their way",
+                    batch->seq);
+        return;
+    }
+    struct untold *kept = &w->untold[w->n_untold++];
+    uint8_t *changes = xmalloc(batch->len + 1);
+    if (batch->len > 0)
+        memcpy(changes, batch->changes, batch->len);
+    *kept = (struct untold){*batch, before_ms};
+    kept->batch.changes = changes;
+    reader_stored(w, batch);
+}
+
+static void tell(struct world *w, const struct store_batch *batch)
+{
+    shadow_stored(w, batch);
+    shadow_rooms_stored(w, batch);
+    shadow_lines_stored(w, batch);
+    shadow_lobbies_stored(w, batch);
+}
+
+void plane_told(struct world *w, int64_t seq)
+{
+    int n = 0;
+    for (; n < w->n_untold && w->untold[n].batch.seq <= seq; n++) {
+        w->submitted_before_ms = w->untold[n].before_ms;
+        tell(w, &w->untold[n].batch);
+        free((void *)w->untold[n].batch.changes);
+    }
+    w->n_untold -= n;
+    memmove(w->untold, w->untold + n, (size_t)w->n_untold * sizeof(w->untold[0]));
+}
+
+void plane_done(struct world *w)
+{
+    for (int i = 0; i < w->n_untold; i++)
+        free((void *)w->untold[i].batch.changes);
+}
+
+void plane_falls(struct world *w)
+{
+    w->leader = NULL;
+    plane_told(w, INT64_MAX); /* what is stored is, though nobody will be told */
+    shadow_rooms_crashed(w);
+    operator_plane_died(w);
+    matchmaker_plane_died(w);
+    seekers_plane_died(w);
+}
+
+struct node *plane_awake(const struct world *w)
+{
+    struct node *n = w->leader;
+    return n && !node_is_stopped(n) && !n->steps_down_ms && node_holds(n) ? n : NULL;
+}
+
+struct happening *plane_after(struct world *w, int64_t delay_ms, enum happening_kind kind)
+{
+    struct happening *h = world_after(w, delay_ms, kind);
+    h->node = w->leader ? w->leader->index : 0;
+    h->life = w->reign;
+    return h;
+}
+
+struct core *plane_core(const struct world *w)
+{
+    return pipeline_core(w->leader->pipeline);
 }

@@ -28,25 +28,29 @@ static void drop_gone(struct world *w)
     }
 }
 
+static int take(void *user, const struct change *change)
+{
+    struct world *w = user;
+    struct shadow *s = map_get(&w->shadow, (uint64_t)change->id);
+    if (change->kind != ROW_session || (!s && change->gone))
+        return 0;
+    if (!s) {
+        s = xcalloc(1, sizeof(*s));
+        map_put(&w->shadow, (uint64_t)change->id, s);
+    }
+    s->gone = change->gone;
+    if (!change->gone)
+        s->row = change->session;
+    return 0;
+}
+
 void shadow_stored(struct world *w, const struct store_batch *batch)
 {
     struct cursor c = cursor_of(batch->changes, batch->len);
     struct change change;
     drop_gone(w);
-    while (change_decode(&c, &change)) {
-        if (change.kind != ROW_session)
-            continue;
-        struct shadow *s = map_get(&w->shadow, (uint64_t)change.id);
-        if (!s && change.gone)
-            continue;
-        if (!s) {
-            s = xcalloc(1, sizeof(*s));
-            map_put(&w->shadow, (uint64_t)change.id, s);
-        }
-        s->gone = change.gone;
-        if (!change.gone)
-            s->row = change.session;
-    }
+    while (change_decode(&c, &change))
+        (void)take(w, &change);
 }
 
 static bool is_stored(const struct world *w, int32_t server_id, int32_t lobby, bool opened)
@@ -74,13 +78,23 @@ void shadow_judge(struct world *w, const struct effect *e)
     if (!wire || e->err)
         return;
     if (e->kind == EFFECT_ALLOCATED && !is_stored(w, e->server_id, e->lobby, true))
-        world_broken(w, "I7: lobby %d is answered with server %d before that is stored", e->lobby,
-                     e->server_id);
-    bool registered = wire->game && w->games[wire->actor].registered;
+        world_wrong(w, "I7: lobby %d is answered with server %d before that is stored", e->lobby,
+                    e->server_id);
+    bool registered = wire->kind == WIRE_GAME && w->games[wire->actor].registered;
     int32_t server_id = registered ? w->games[wire->actor].server_id : 0;
     if (e->kind == EFFECT_ALLOCATE && registered && !is_stored(w, server_id, e->lobby, false))
-        world_broken(w, "I7: server %d is given lobby %d before that is stored", server_id,
-                     e->lobby);
+        world_wrong(w, "I7: server %d is given lobby %d before that is stored", server_id,
+                    e->lobby);
+}
+
+/* A backup was restored: what its store holds is what is stored. */
+void shadow_set_back(struct world *w)
+{
+    struct store_tip tip;
+    shadow_done(w);
+    if (store_load(w->store, take, w, &tip) != 0)
+        world_wrong(w, "I5: a restored folder cannot be read");
+    drop_gone(w);
 }
 
 void shadow_done(struct world *w)

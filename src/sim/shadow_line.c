@@ -23,7 +23,7 @@ enum {
     HOLD_MS = 30 * 1000,
     HOLD_SLACK_MS = 2000,
     LATE_SLACK_MS = 10 * 1000,
-    LATE_MS = 10 * 1000, /* the disk's time, once it is late */
+    LATE_MS = 20 * 1000, /* the disk's time, once it is late, and a token's that is routed anew */
 };
 
 /* ── taking over what was stored ───────────────────────────────────────────────────────────── */
@@ -38,6 +38,7 @@ static void next_batch(struct world *w)
 {
     size_t at = 0;
     struct shadow_allocation *a = NULL;
+    w->arena_ended = w->pods_ended = false;
     while ((a = map_next(&w->shadow_lines, &at))) {
         a->state_before = a->row.state;
         a->room_before = a->row.room;
@@ -74,14 +75,16 @@ static void note_ask(struct world *w, const struct row_allocation *row)
     ask->owed = row->owed != 0;
 }
 
-/* A result that nobody has taken is only forgotten when there are too many. */
+/* One that is open, or whose result nobody has taken, is only forgotten when there are too many.
+ */
 static void forget_ask(struct world *w, int64_t id)
 {
     for (int i = 0; i < MAX_ASKS; i++) {
         struct ask *ask = &w->asks[i];
         if (ask->allocation != id)
             continue;
-        if (!ask->over || (ask->owed && w->config.limits.tickets_kept > MAX_ASKS))
+        /* Where few are kept, one may be answered and forgotten within a batch. */
+        if ((!ask->over || ask->owed) && w->config.limits.tickets_kept > MAX_ASKS)
             world_broken(w, "ask %" PRId64 " was forgotten before its answer was heard",
                          ask->number);
         ask->forgotten = true;
@@ -137,6 +140,15 @@ static void take_version(struct world *w, const struct change *change)
     *kept = change->version;
 }
 
+/* Those who were given a place in it stand in line again, perhaps within this very batch. */
+static void take_room(struct world *w, const struct change *change)
+{
+    bool over = change->gone || change->room.end_reason;
+    w->arena_ended =
+        w->arena_ended || (over && (change->gone || change->room.fleet == w->arena_id));
+    w->pods_ended = w->pods_ended || (over && (change->gone || change->room.fleet == w->pods_id));
+}
+
 static void take_batch(struct world *w, const struct store_batch *batch)
 {
     struct cursor c = cursor_of(batch->changes, batch->len);
@@ -148,6 +160,8 @@ static void take_batch(struct world *w, const struct store_batch *batch)
             take_fleet(w, &change.fleet);
         else if (change.kind == ROW_version)
             take_version(w, &change);
+        else if (change.kind == ROW_room)
+            take_room(w, &change);
     }
 }
 
@@ -351,6 +365,8 @@ static void judge_seat(struct world *w, const struct shadow_seat *s)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)s->row.room);
     const struct shadow_allocation *a = first_request(w, s);
+    if (room && (room->fleet == w->pods_id ? w->pods_ended : w->arena_ended))
+        return; /* nobody can tell who waited, and for what, when the seat was given */
     if (!room || room->opened_core_ms == 0 || room->opened_core_ms >= w->stored_core_ms ||
         s->row.reserved_core_ms <= room->opened_core_ms || sat_there(w, s->row.account, room->id))
         return;
@@ -408,11 +424,13 @@ static bool took_its_place(const struct shadow_allocation *a, const struct shado
 }
 
 /* Whoever waits for a room and asks again, alone, waits for the same one. In a cluster that may
- * have failed, and another be asked for, within one batch. */
+ * have failed, and another be asked for, within one batch. One that only may have taken him along
+ * is somebody else's, and has a room of its own. */
 static void judge_taken_over(struct world *w, const struct shadow_allocation *a,
                              const struct shadow_allocation *b)
 {
-    bool alone = a->n_party == 1 && b->n_party == 1 && a->row.fleet != w->pods_id;
+    bool alone = a->n_party == 1 && b->n_party == 1 && a->row.fleet != w->pods_id &&
+                 strcmp(a->party[0], b->party[0]) == 0;
     bool started = b->row.queued_core_ms == 0 && b->row.ticket != 0;
     if (alone && started && a->row.ticket != 0 && b->row.ticket != a->row.ticket)
         world_broken(w, "%s of %s has another room started than the one that %s waited for",
@@ -503,6 +521,8 @@ static void judge_position(struct world *w, const struct effect *e)
     size_t at = 0;
     for (const struct shadow_allocation *a = NULL; mine && (a = map_next(&w->shadow_lines, &at));)
         most += a->row.fleet == mine->row.fleet && a->row.queued_core_ms > 0;
+    if (!mine && w->config.limits.tickets_kept < MAX_ASKS)
+        return; /* as in judge_final: it came and was forgotten within the batch */
     if (!mine)
         world_broken(w, "I7: allocation %" PRId64 " is said to wait before that is stored",
                      e->object);

@@ -103,9 +103,9 @@ static void judge_seat(struct world *w, const struct shadow_seat *s)
     if (!shadow_sits(w, s))
         return;
     if (has_other(w, s))
-        world_broken(w, "I3: %s has two seats in the fleet", s->row.account);
+        world_wrong(w, "I3: %s has two seats in the fleet", s->row.account);
     if (is_banned(w, s->row.account))
-        world_broken(w, "I10: banned account %s has seat %" PRId64, s->row.account, s->row.id);
+        world_wrong(w, "I10: banned account %s has seat %" PRId64, s->row.account, s->row.id);
 }
 
 static void judge_room(struct world *w, const struct row_room *room)
@@ -115,8 +115,8 @@ static void judge_room(struct world *w, const struct row_room *room)
     for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));)
         seats += !s->gone && s->row.room == room->id;
     if (seats > room->max_players)
-        world_broken(w, "I1: room %" PRId64 " has %d seats of %d", room->id, seats,
-                     room->max_players);
+        world_wrong(w, "I1: room %" PRId64 " has %d seats of %d", room->id, seats,
+                    room->max_players);
 }
 
 static void take(struct map *map, const struct change *change, const void *row, size_t size)
@@ -142,26 +142,45 @@ static void take_seat(struct world *w, const struct change *change)
     s->fresh = fresh;
 }
 
-/* False when the batch says nothing about rooms. */
+/* False when it says nothing about rooms. */
+static bool take_row(struct world *w, const struct change *change)
+{
+    if (change->kind == ROW_room)
+        take(&w->shadow_rooms, change, &change->room, sizeof(change->room));
+    else if (change->kind == ROW_ban)
+        take(&w->shadow_bans, change, &change->ban, sizeof(change->ban));
+    else if (change->kind == ROW_room_ticket)
+        take(&w->shadow_asked, change, &change->room_ticket, sizeof(change->room_ticket));
+    else if (change->kind == ROW_room_seat)
+        take_seat(w, change);
+    else
+        return false;
+    return true;
+}
+
 static bool take_batch(struct world *w, const struct store_batch *batch)
 {
     struct cursor c = cursor_of(batch->changes, batch->len);
     struct change change;
     bool any = false;
-    while (change_decode(&c, &change)) {
-        if (change.kind == ROW_room)
-            take(&w->shadow_rooms, &change, &change.room, sizeof(change.room));
-        else if (change.kind == ROW_ban)
-            take(&w->shadow_bans, &change, &change.ban, sizeof(change.ban));
-        else if (change.kind == ROW_room_ticket)
-            take(&w->shadow_asked, &change, &change.room_ticket, sizeof(change.room_ticket));
-        else if (change.kind == ROW_room_seat)
-            take_seat(w, &change);
-        else
-            continue;
-        any = true;
-    }
+    while (change_decode(&c, &change))
+        any |= take_row(w, &change);
     return any;
+}
+
+static int take_stored(void *user, const struct change *change)
+{
+    (void)take_row(user, change);
+    return 0;
+}
+
+void shadow_rooms_set_back(struct world *w)
+{
+    struct store_tip tip;
+    shadow_rooms_done(w);
+    if (store_load(w->store, take_stored, w, &tip) != 0)
+        world_wrong(w, "I5: a restored folder cannot be read");
+    drop_gone(w);
 }
 
 void shadow_rooms_stored(struct world *w, const struct store_batch *batch)
@@ -228,8 +247,8 @@ static void judge_placed(struct world *w, const struct effect *e)
         return; /* the seat may be gone again with the batch that made it */
     for (size_t i = 0; i < e->placed->n_seats; i++) {
         if (!map_get(&w->shadow_seats, (uint64_t)e->placed->seats[i].seat))
-            world_broken(w, "I7: seat %" PRId64 " is promised before it is stored",
-                         e->placed->seats[i].seat);
+            world_wrong(w, "I7: seat %" PRId64 " is promised before it is stored",
+                        e->placed->seats[i].seat);
     }
 }
 
@@ -256,9 +275,9 @@ void shadow_rooms_restarted(struct world *w)
     size_t at = 0;
     struct view_room_seat seen;
     for (const struct shadow_seat *s = NULL; (s = map_next(&w->shadow_seats, &at));) {
-        if (!s->gone && !view_room_seat(pipeline_core(w->pipeline), s->row.id, &seen))
-            world_broken(w, "I5: seat %" PRId64 " of %s was lost in a restart", s->row.id,
-                         s->row.account);
+        if (!s->gone && !view_room_seat(plane_core(w), s->row.id, &seen))
+            world_wrong(w, "I5: seat %" PRId64 " of %s was lost in a restart", s->row.id,
+                        s->row.account);
     }
 }
 

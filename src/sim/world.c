@@ -1,13 +1,14 @@
 #include "sim/world.h"
 
 #include "base/buf.h"
+#include "store/memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUIET_MS = 15 * 60 * 1000, WALL_START_S = 1700000000 };
+enum { QUIET_MS = 15 * 60 * 1000 };
 
 void world_mix(struct world *w, uint64_t value)
 {
@@ -17,7 +18,7 @@ void world_mix(struct world *w, uint64_t value)
 
 int64_t world_wall_ms(const struct world *w)
 {
-    return (int64_t)WALL_START_S * 1000 + w->now_ms + w->wall_offset_ms;
+    return node_wall_ms(w->leader ? w->leader : &w->nodes[0]);
 }
 
 int64_t world_core_ms(const struct world *w)
@@ -37,24 +38,39 @@ void world_trace(struct world *w, const char *format, ...)
     (void)fputc('\n', w->trace);
 }
 
-void world_broken(struct world *w, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void broken(struct world *w, const char *format,
+                                                         va_list args)
 {
     if (w->broken)
         return;
     w->broken = true;
-    va_list args;
-    va_start(args, format);
     (void)vsnprintf(w->result->why, sizeof(w->result->why), format, args);
-    va_end(args);
     w->result->violations = 1;
     w->result->at_ms = w->now_ms;
     world_trace(w, "BROKEN %s", w->result->why);
 }
 
+void world_broken(struct world *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!w->set_back_ms)
+        broken(w, format, args);
+    va_end(args);
+}
+
+void world_wrong(struct world *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    broken(w, format, args);
+    va_end(args);
+}
+
 static bool earlier(const struct heap_node *a, const struct heap_node *b)
 {
-    const struct happening *x = container_of(a, struct happening, node);
-    const struct happening *y = container_of(b, struct happening, node);
+    const struct happening *x = container_of(a, struct happening, place);
+    const struct happening *y = container_of(b, struct happening, place);
     return x->at_ms != y->at_ms ? x->at_ms < y->at_ms : x->order < y->order;
 }
 
@@ -64,22 +80,54 @@ struct happening *world_after(struct world *w, int64_t delay_ms, enum happening_
     h->at_ms = w->now_ms + (delay_ms > 0 ? delay_ms : 0);
     h->order = w->order++;
     h->kind = kind;
-    heap_update(&w->queue, &h->node);
+    heap_update(&w->queue, &h->place);
     return h;
 }
 
-/* While the control plane is stopped nothing reaches it; it all waits until it runs again, its
- * timers first. */
+/* The node to which it happens; NULL = to none. */
+static struct node *node_of(struct world *w, const struct happening *h)
+{
+    const struct wire *wire = NULL;
+    switch (h->kind) {
+    case HAPPENS_TICK:
+    case HAPPENS_COMMITTED:
+    case HAPPENS_PARCEL:
+    case HAPPENS_RESULT:
+    case HAPPENS_GIVE_UP:
+    case HAPPENS_CLAIM:
+    case HAPPENS_RENEW:
+    case HAPPENS_WATCH:
+    case HAPPENS_NOTIFY:
+        return &w->nodes[h->node];
+    case HAPPENS_ERRAND:
+        return h->errand->back ? &w->nodes[h->node] : NULL;
+    case HAPPENS_LETTER:
+    case HAPPENS_PLANE_CLOSED:
+        wire = wire_find(w, h->conn);
+        return wire && (!h->letter || h->letter->to_plane) ? &w->nodes[wire->node] : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* The lease has a thread of its own, which may be as fast. */
+static bool is_timer(const struct happening *h)
+{
+    bool renewal = h->kind == HAPPENS_ERRAND && h->errand->verb == CELL_RENEW;
+    return h->kind == HAPPENS_TICK || renewal;
+}
+
+/* While a node is stopped nothing reaches it; it all waits until it runs again, its timers first.
+ */
 static bool postponed(struct world *w, struct happening *h)
 {
-    bool for_plane = h->kind == HAPPENS_TICK || h->kind == HAPPENS_COMMITTED ||
-                     h->kind == HAPPENS_PLANE_CLOSED || h->kind == HAPPENS_PARCEL ||
-                     h->kind == HAPPENS_RESULT ||
-                     (h->kind == HAPPENS_LETTER && h->letter->to_plane);
-    if (!for_plane || w->now_ms >= w->stopped_until_ms)
+    const struct node *n = node_of(w, h);
+    bool stopped = n && node_is_stopped(n);
+    if (stopped)
+        h->at_ms = n->stopped_until_ms + (is_timer(h) ? 0 : 1);
+    else if (h->kind != HAPPENS_ERRAND || !errand_waits(w, h))
         return false;
-    h->at_ms = w->stopped_until_ms + (h->kind == HAPPENS_TICK ? 0 : 1);
-    heap_update(&w->queue, &h->node);
+    heap_update(&w->queue, &h->place);
     return true;
 }
 
@@ -93,8 +141,8 @@ static void hear(struct world *w, const struct reply *reply)
         machine_hear(w, reply);
 }
 
-/* To machines, players and those who ask for places. */
-static void happen_in_rooms(struct world *w, struct happening *h)
+/* To machines, players, and those who ask for places and matches. */
+static void happen_to_players(struct world *w, struct happening *h)
 {
     switch (h->kind) {
     case HAPPENS_REPLY:
@@ -124,9 +172,55 @@ static void happen_in_rooms(struct world *w, struct happening *h)
     case HAPPENS_LEAVE:
         cluster_leave(w, h->actor);
         break;
+    case HAPPENS_CLIENT:
+        client_wake(w, &w->clients[h->actor]);
+        break;
+    case HAPPENS_LOADS:
+        client_loads(w, &w->clients[h->actor], (int32_t)h->life);
+        break;
+    case HAPPENS_MATCHMAKER:
+        matchmaker_wake(w);
+        break;
     default:
         break;
     }
+}
+
+static void happen_to_node(struct world *w, struct happening *h)
+{
+    struct node *n = &w->nodes[h->node];
+    bool reigns = n->pipeline && h->life == n->reign;
+    if (h->kind == HAPPENS_CRASH && h->life == n->life)
+        node_crash(n);
+    else if (h->kind == HAPPENS_RESTART && h->life == n->life && n->down)
+        node_start(n);
+    else if (h->kind == HAPPENS_TICK && reigns)
+        node_tick(n);
+    else if (h->kind == HAPPENS_COMMITTED && reigns)
+        disk_committed(n);
+    else if (h->kind == HAPPENS_PARCEL && reigns)
+        node_event(n, &h->parcel->event);
+}
+
+/* To nodes that share a cell. */
+static void happen_in_cell(struct world *w, struct happening *h)
+{
+    struct node *n = &w->nodes[h->node];
+    bool stands_by = !n->down && !n->pipeline && h->life == n->life;
+    if (h->kind == HAPPENS_ERRAND)
+        errand_arrive(w, h);
+    else if (h->kind == HAPPENS_CELL)
+        cell_look(w);
+    else if (h->kind == HAPPENS_GIVE_UP && n->pipeline)
+        leader_gives_up(n, h->life, (int64_t)h->conn);
+    else if (h->kind == HAPPENS_CLAIM && n->pipeline)
+        leader_claims(n, h->life);
+    else if (h->kind == HAPPENS_RENEW && n->pipeline && h->life == n->reign)
+        leader_renew(n);
+    else if (h->kind == HAPPENS_WATCH && stands_by)
+        watcher_wake(n);
+    else if (h->kind == HAPPENS_NOTIFY && stands_by)
+        watcher_notified(n);
 }
 
 static void happen(struct world *w, struct happening *h)
@@ -151,6 +245,10 @@ static void happen(struct world *w, struct happening *h)
             h->letter = NULL;
         }
         break;
+    case HAPPENS_DROP:
+        if (h->life == w->games[h->actor].life)
+            game_drop(w, &w->games[h->actor]);
+        break;
     case HAPPENS_CHAT:
         chat_wake(w, &w->chats[h->actor]);
         break;
@@ -158,20 +256,11 @@ static void happen(struct world *w, struct happening *h)
         chat_repeat(w, &w->chats[h->actor], h->life);
         break;
     case HAPPENS_TICK:
-        if (h->life == w->plane_life && w->pipeline)
-            plane_tick(w);
-        break;
     case HAPPENS_COMMITTED:
-        if (h->life == w->plane_life && w->pipeline)
-            plane_committed(w);
-        break;
     case HAPPENS_CRASH:
-        if (h->life == w->plane_life)
-            plane_crash(w);
-        break;
     case HAPPENS_RESTART:
-        if (h->life == w->plane_life && !w->pipeline)
-            plane_start(w);
+    case HAPPENS_PARCEL:
+        happen_to_node(w, h);
         break;
     case HAPPENS_FAULT:
         fault_next(w);
@@ -179,9 +268,14 @@ static void happen(struct world *w, struct happening *h)
     case HAPPENS_OPERATOR:
         operator_wake(w);
         break;
-    case HAPPENS_PARCEL:
-        if (h->life == w->plane_life && w->pipeline)
-            plane_event(w, &h->parcel->event);
+    case HAPPENS_ERRAND:
+    case HAPPENS_GIVE_UP:
+    case HAPPENS_CLAIM:
+    case HAPPENS_RENEW:
+    case HAPPENS_WATCH:
+    case HAPPENS_NOTIFY:
+    case HAPPENS_CELL:
+        happen_in_cell(w, h);
         break;
     case HAPPENS_REPLY:
     case HAPPENS_MACHINE:
@@ -192,7 +286,10 @@ static void happen(struct world *w, struct happening *h)
     case HAPPENS_BROKER:
     case HAPPENS_RESULT:
     case HAPPENS_LEAVE:
-        happen_in_rooms(w, h);
+    case HAPPENS_CLIENT:
+    case HAPPENS_LOADS:
+    case HAPPENS_MATCHMAKER:
+        happen_to_players(w, h);
         break;
     }
 }
@@ -202,6 +299,7 @@ static void happening_free(struct happening *h)
     free(h->letter);
     free(h->parcel);
     free(h->reply);
+    errand_free(h->errand);
     free(h);
 }
 
@@ -210,7 +308,7 @@ bool world_next(struct world *w)
     struct heap_node *top = heap_top(&w->queue);
     if (!top)
         return false;
-    struct happening *h = container_of(top, struct happening, node);
+    struct happening *h = container_of(top, struct happening, place);
     heap_remove(&w->queue, top);
     w->now_ms = h->at_ms;
     if (postponed(w, h))
@@ -255,6 +353,13 @@ static void add_rooms(struct world *w)
         seekers_init(w);
 }
 
+/* A third of the worlds have two. A die of its own, so that the others stay as they are. */
+static int nodes_of(uint64_t seed)
+{
+    struct random random = {.state = ~seed};
+    return random_between(&random, 1, 3) == 1 ? MAX_NODES : 1;
+}
+
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result)
 {
     memset(w, 0, sizeof(*w));
@@ -265,6 +370,13 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
     w->now_ms = 1000;
     heap_init(&w->queue, earlier);
     w->store = store_open_memory();
+    if (random_chance(&w->random, 50)) /* as PostgreSQL; else as the embedded store */
+        store_memory_set_depth(w->store, (int)random_between(&w->random, 1, 5));
+    w->n_nodes = options->nodes ? options->nodes : nodes_of(options->seed);
+    if (w->n_nodes > 1)
+        cell_init(w);
+    for (int i = 0; i < w->n_nodes; i++)
+        node_init(w, &w->nodes[i], i);
     core_config_default(&w->config);
     enrol(&w->config, ROLE_SERVER);
     enrol(&w->config, ROLE_CHAT);
@@ -285,20 +397,28 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
     w->n_fleets = 1;
     if (random_chance(&w->random, 60))
         add_rooms(w);
-    plane_start(w);
+    if (random_chance(&w->random, 40))
+        clients_init(w);
+    w->backs_up = random_chance(&w->random, 25) && w->n_nodes == 1;
+    for (int i = 0; i < w->n_nodes; i++)
+        node_start(&w->nodes[i]);
     world_after(w, 10 * 1000, HAPPENS_FAULT);
     world_after(w, 5 * 1000, HAPPENS_OPERATOR);
 }
 
 void world_done(struct world *w)
 {
-    pipeline_free(w->pipeline);
+    for (int i = 0; i < w->n_nodes; i++)
+        node_done(&w->nodes[i]);
     store_close(w->store);
+    backup_done(w);
+    plane_done(w);
     shadow_done(w);
     shadow_rooms_done(w);
     shadow_lines_done(w);
+    shadow_lobbies_done(w);
     for (struct heap_node *n = heap_top(&w->queue); n; n = heap_top(&w->queue)) {
-        struct happening *h = container_of(n, struct happening, node);
+        struct happening *h = container_of(n, struct happening, place);
         heap_remove(&w->queue, n);
         happening_free(h);
     }
@@ -314,7 +434,7 @@ static void run_until(struct world *w, int64_t end_ms)
 {
     while (!w->broken) {
         struct heap_node *top = heap_top(&w->queue);
-        if (!top || container_of(top, struct happening, node)->at_ms > end_ms)
+        if (!top || container_of(top, struct happening, place)->at_ms > end_ms)
             break;
         (void)world_next(w);
     }
@@ -329,13 +449,17 @@ void sim_run_seed(const struct sim_options *options, struct sim_result *ret)
     run_until(w, storm_end_ms);
     faults_end(w);
     run_until(w, storm_end_ms + QUIET_MS);
+    if (!w->leader)
+        world_wrong(w, "nobody leads, a quarter of an hour after the last fault");
     for (int i = 0; i < w->n_chats && !w->broken; i++)
         chat_check_beliefs(w, &w->chats[i]);
     operator_check(w);
+    reader_check(w);
     shadow_lines_check(w);
     asks_check(w);
     cluster_check(w);
     routes_check(w);
+    shadow_lobbies_check(w);
     ret->hash = w->hash;
     ret->simulated_ms = w->now_ms;
     world_done(w);

@@ -3,23 +3,27 @@
  * Everything that happens is an entry in one queue ordered by time (then by the order of
  * insertion). A connection keeps the order of its messages in each direction; delays, stalls and
  * cuts are per connection. Actors (game.c, chat.c) hear messages and schedule their own wake-ups;
- * the control plane (plane.c) is the real pipeline on a simulated disk. Hosts (machine.c, one of
- * them perhaps a cluster: cluster.c), players (player.c) and those who seek places for players
- * (seeker.c) speak HTTP, one request per connection, so they have no wires: a request or its answer
- * gets lost as a whole. Some of the seekers speak through a broker (broker.c), which loses nothing.
- */
+ * the control plane (plane.c) is a node with the real pipeline on a simulated disk (node.c), or two
+ * of them and a database (cell.c). Hosts
+ * (machine.c, one of them perhaps a cluster: cluster.c), players (player.c) and those who seek
+ * places for players (seeker.c) speak HTTP, one request per connection, so they have no wires: a
+ * request or its answer gets lost as a whole. Some of the seekers speak through a broker
+ * (broker.c), which loses nothing. A matchmaker (matchmaker.c) posts accepted matches, whose
+ * players (client.c) have wires. */
 #pragma once
 
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "core/core.h"
+#include "sim/node.h"
 #include "sim/random.h"
 #include "sim/sim.h"
-#include "store/pipeline.h"
 #include "store/store.h"
 
 enum {
+    MAX_NODES = 2,
+    MAX_UNTOLD = PIPELINE_DEPTH_MAX,
     MAX_GAMES = 10,
     MAX_CHATS = 4,
     MAX_MATCHES = 64,
@@ -40,6 +44,10 @@ enum {
     MAX_TOKENS = 12,
     TOKEN_SIZE = 28,
     NAME_SIZE = 24,
+    MAX_CLIENTS = 12,
+    MAX_ROSTER = 5,
+    MAX_POSTS = 32,
+    OWN_LOBBIES = 1 << 30, /* from here on lobbies are the control plane's own */
     DEPLOYMENTS = 5, /* different archives there are; the first byte of a digest tells which */
 };
 
@@ -109,6 +117,7 @@ enum happening_kind {
     HAPPENS_OPERATOR,
     HAPPENS_REPEAT, /* a chat server asks again for what it just asked */
     HAPPENS_SPEAK,  /* a game server answers a letter after some thought */
+    HAPPENS_DROP,   /* … or drops its connection */
     HAPPENS_PARCEL,
     HAPPENS_REPLY,
     HAPPENS_MACHINE,
@@ -119,19 +128,31 @@ enum happening_kind {
     HAPPENS_BROKER,
     HAPPENS_RESULT, /* the control plane publishes one */
     HAPPENS_LEAVE,  /* a player leaves the cluster */
+    HAPPENS_CLIENT,
+    HAPPENS_LOADS, /* a client says how far he is in the lobby he was told of */
+    HAPPENS_MATCHMAKER,
+    HAPPENS_ERRAND,  /* arrives at the cell, or back at its node */
+    HAPPENS_GIVE_UP, /* a node waits no longer for commits */
+    HAPPENS_CLAIM,   /* … has another connection for them */
+    HAPPENS_RENEW,   /* … renews its lease */
+    HAPPENS_WATCH,   /* … looks at the lease and the journal */
+    HAPPENS_NOTIFY,  /* … is told to */
+    HAPPENS_CELL,    /* does somebody lead? */
 };
 
 struct happening {
-    struct heap_node node;
+    struct heap_node place;
     int64_t at_ms;
     uint64_t order;
     enum happening_kind kind;
     conn_id conn;
     int actor;
-    int64_t life; /* of the plane or actor it was meant for; stale ones are dropped */
+    int node;
+    int64_t life; /* of the node, reign or actor it was meant for; stale ones are dropped */
     struct letter *letter;
     struct parcel *parcel;
     struct reply *reply;
+    struct errand *errand;
 };
 
 /* ── actors ────────────────────────────────────────────────────────────────────────────────── */
@@ -166,13 +187,15 @@ struct game {
     bool knows_list;
     bool says_ready;
     int refuse_percent;
-    int silent_percent; /* chance that an ALLOCATE is never answered */
+    int silent_percent;  /* chance that an ALLOCATE is never answered */
+    int drop_percent;    /* … that it drops its connection while the players of a lobby load */
+    int64_t away_max_ms; /* … and for how long */
     int64_t ack_max_ms;
     int64_t match_max_ms;
     int32_t lies_by; /* added to what it reports */
 
     int64_t last_beat_arrived_ms; /* at the control plane */
-    int64_t slept_at_beat_ms;     /* how long the plane had been stopped by then */
+    int64_t slept_at_beat_ms;     /* how long the node had been stopped by then */
     int64_t registered_ms;        /* since when it is connected and known */
     int64_t long_out_ms;          /* when it may last have been given up for lost */
 };
@@ -308,6 +331,42 @@ struct seeker {
     int64_t ask; /* he is at */
 };
 
+/* A player at the client port. */
+struct client {
+    int index; /* his account is one more */
+    conn_id conn;
+    bool greeted;
+    int64_t greeted_ms;
+    int32_t lobby;     /* he was told of on this connection, and not how it went on; 0 = none */
+    int32_t loading;   /* the one he is in, as far as he knows */
+    bool loaded;       /* … he has said so */
+    int flips;         /* … he will still change his mind that often */
+    int away_percent;  /* how often he drops out */
+    int slow_percent;  /* chance that he needs most of the time to load */
+    int never_percent; /* … and loads never */
+};
+
+/* An accepted match, as the matchmaker posted it. */
+struct post {
+    int number; /* which is its key */
+    bool keyed;
+    int players[MAX_ROSTER];
+    int n_players;
+    int8_t region;
+    bool requeue;
+    int64_t asked_core_ms;
+    conn_id conn; /* asked and not answered yet; 0 = no */
+    int64_t told; /* the lobby that the first answer named; 0 = none */
+};
+
+struct matchmaker {
+    bool one_region; /* that of the first server, where there are few */
+    int64_t every_ms;
+    int abort_percent;
+    struct post posts[MAX_POSTS];
+    int n_posts;
+};
+
 /* What the operator asked for once. */
 struct wish {
     int number;
@@ -372,11 +431,14 @@ struct shadow_allocation {
 
 /* ── network ───────────────────────────────────────────────────────────────────────────────── */
 
+enum wire_kind { WIRE_GAME, WIRE_CHAT, WIRE_CLIENT };
+
 struct wire {
     conn_id id;
-    bool game; /* else chat */
+    enum wire_kind kind;
     int actor;
-    bool plane_open; /* the control plane holds its end */
+    int node;        /* of the control plane, which it leads to */
+    bool plane_open; /* that one holds its end */
     bool peer_open;
     int64_t to_plane_ms; /* arrival of the last letter, each way */
     int64_t to_peer_ms;
@@ -388,7 +450,6 @@ struct wire {
 struct world {
     struct random random;
     int64_t now_ms;
-    int64_t wall_offset_ms;
     int64_t core_offset_ms; /* core time minus simulated time, at the last commit */
     struct heap queue;
     uint64_t order;
@@ -396,27 +457,40 @@ struct world {
     FILE *trace;
     struct sim_result *result;
     bool broken;
-    bool quiet; /* no more faults, no more requests */
+    bool quiet;       /* no more faults, no more requests */
+    bool arena_ended; /* with the newest batch a room of the fleet did */
+    bool pods_ended;
+    bool in_parties; /* those who seek often come with others */
+    bool pods;       /* there is a cluster, the last of the machines */
 
     struct core_config config;
-    struct store *store;
-    struct pipeline *pipeline; /* NULL = the control plane is down */
-    int64_t plane_life;
-    int64_t stopped_until_ms;
-    int64_t slept_ms; /* total time the plane was stopped */
-    bool committing;
-    bool dies_in_commit; /* the plane will crash while the next batch is being committed */
-    struct store_batch commit;
+    int64_t configured;       /* how often it has changed */
+    struct store *store;      /* the disk, or the database */
+    struct cell cell;         /* of two nodes */
+    struct store *backup;     /* that may be restored; NULL = none was taken */
+    bool backs_up;            /* backups are taken and restored in this world */
+    bool restores;            /* the next start is from the backup */
+    int64_t restored_wall_ms; /* when the last one was */
+    int64_t set_back_ms;      /* … then; 0 = never. What was promised before may be broken */
+    struct map given;         /* credential → to whom or for what it was given, both hashed */
+    struct node nodes[MAX_NODES];
+    int n_nodes;
+    struct untold {               /* stored, and not told yet */
+        struct store_batch batch; /* with bytes of its own */
+        int64_t before_ms;        /* when the one before it was given to the disk */
+    } untold[MAX_UNTOLD];
+    int n_untold;
+    struct node *leader; /* who speaks for the control plane; NULL = nobody */
+    int64_t reign;       /* raised each time that somebody begins to */
     int64_t disk_slow_until_ms;
     int64_t disk_fails_until_ms;
     int disk_mode;
-
-    struct map shadow;       /* session id → struct shadow */
-    struct map shadow_rooms; /* room id → struct row_room */
-    struct map shadow_seats; /* seat id → struct shadow_seat */
-    struct map shadow_bans;  /* ban id → struct row_ban */
-    char moved[NAME_SIZE];   /* whose seat was given up for another, not heard of yet; "" = none */
     int32_t moved_fleet;
+
+    struct map shadow;          /* session id → struct shadow */
+    struct map shadow_rooms;    /* room id → struct row_room */
+    struct map shadow_seats;    /* seat id → struct shadow_seat */
+    struct map shadow_bans;     /* ban id → struct row_ban */
     struct map shadow_asked;    /* id of a ticket for a room → struct row_room_ticket */
     struct map shadow_lines;    /* allocation id → struct shadow_allocation */
     struct map shadow_versions; /* version id → struct row_version */
@@ -430,20 +504,28 @@ struct world {
     int n_chats;
     int n_machines; /* 0: no rooms in this world */
     int n_players;
+    int n_seekers; /* 0: nobody seeks in this world */
+    int n_clients; /* 0: no lobbies in this world */
     struct game games[MAX_GAMES];
     struct chat chats[MAX_CHATS];
-    int n_seekers; /* 0: nobody seeks in this world */
     struct machine machines[MAX_HOSTS];
     struct player players[MAX_PLAYERS];
     struct seeker seekers[MAX_SEEKERS];
     struct ask asks[MAX_ASKS]; /* by their number */
     int64_t n_asks;
-    bool in_parties; /* they often come with others */
-    bool pods;       /* there is a cluster, the last of the machines */
     int64_t broker_away_until_ms;
     size_t n_fleets; /* that are always configured */
+    struct client clients[MAX_CLIENTS];
+    struct matchmaker matchmaker;
+    struct map shadow_lobbies;   /* their number → struct shadow_lobby */
+    int64_t submitted_ms;        /* when the newest batch was given to the disk */
+    int64_t submitted_before_ms; /* … the one before that which was told last */
+    int64_t submitted_reign;     /* … in which reign */
+    int64_t commit_failed_ms;    /* the last time that one was lost */
     struct operator operator;
     struct reader reader;
+    char moved[NAME_SIZE]; /* whose seat was given up for another, not heard of yet; "" = none */
+    bool was_banned[MAX_CLIENTS + 1]; /* at some time, by account */
 };
 
 void world_init(struct world *w, const struct sim_options *options, struct sim_result *result);
@@ -452,10 +534,20 @@ void world_done(struct world *w);
 /* Puts something into the queue; ownership of the letter goes with it. */
 struct happening *world_after(struct world *w, int64_t delay_ms, enum happening_kind kind);
 
+/* backup.c: backups are taken, and now and then one is restored after a crash. */
+void backup_fault(struct world *w);
+void backup_restore(struct world *w);
+void backup_judge(struct world *w, const struct effect *e); /* no credential is given twice */
+void backup_done(struct world *w);
+
 /* Makes whatever happens next happen. False when nothing is left. */
 bool world_next(struct world *w);
 
 void world_broken(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for what must hold also where a backup was restored: then promises of before are
+ * forgotten, and world_broken says nothing any more. */
+void world_wrong(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void world_trace(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void world_mix(struct world *w, uint64_t value);
 int64_t world_wall_ms(const struct world *w);
@@ -464,7 +556,7 @@ int64_t world_wall_ms(const struct world *w);
 int64_t world_core_ms(const struct world *w);
 
 /* network.c */
-struct wire *wire_open(struct world *w, bool game, int actor);
+struct wire *wire_open(struct world *w, enum wire_kind kind, int actor);
 struct wire *wire_find(const struct world *w, conn_id id);
 struct letter *letter_new(enum event_kind kind, conn_id conn);
 struct str letter_text(struct letter *l, const char *text);
@@ -478,19 +570,40 @@ void wire_closed_by_plane(struct world *w, conn_id id);
 void wire_closed_by_peer(struct world *w, conn_id id);
 void wire_plane_learns(struct world *w, conn_id id);
 void wire_peer_learns(struct world *w, conn_id id);
-void wires_plane_died(struct world *w);
+void wires_node_died(struct world *w, const struct node *n);
 
-/* plane.c */
-void plane_start(struct world *w);
-void plane_crash(struct world *w);
-void plane_event(struct world *w, const struct event *event);
-void plane_tick(struct world *w);
-void plane_committed(struct world *w);
+/* plane.c: the control plane as everybody else sees it. Something leaves a node; nobody leads any
+ * more. */
+void plane_release(struct node *n, const struct effect *effects, size_t n_effects);
+void plane_hear(struct node *n, const struct event *event);
+void plane_falls(struct world *w);
+
+/* Whom somebody tries who wants a connection. */
+struct node *plane_door(struct world *w);
+
+/* Nobody reaches that node, nor it anybody, until its peers_cut_until_ms. */
+void plane_cut_off(struct node *n);
+
+/* A batch is on the disk. Whoever wrote it has heard so, of this batch and all before it: only now
+ * do the shadows have them, because what they caused leaves only now. */
+void plane_stored(struct world *w, const struct store_batch *batch, int64_t before_ms);
+void plane_told(struct world *w, int64_t seq);
+void plane_done(struct world *w);
+
+/* Who leads and can be spoken to; NULL = nobody. */
+struct node *plane_awake(const struct world *w);
+
+/* Something that will happen to whoever leads now; whoever does after him never hears of it. */
+struct happening *plane_after(struct world *w, int64_t delay_ms, enum happening_kind kind);
+
+/* What the leader holds; there must be one. */
+struct core *plane_core(const struct world *w);
 
 /* shadow.c: what the disk holds, decoded again by other code than the store's. */
 void shadow_stored(struct world *w, const struct store_batch *batch);
 void shadow_judge(struct world *w, const struct effect *effect);
 bool shadow_has_session(const struct world *w, int64_t id, bool opened);
+void shadow_set_back(struct world *w); /* the store holds what a backup did */
 void shadow_done(struct world *w);
 
 /* shadow_room.c: the same of rooms, their seats and bans. */
@@ -499,6 +612,7 @@ void shadow_rooms_judge(struct world *w, const struct effect *effect);
 void shadow_rooms_released(struct world *w); /* all effects of a batch */
 void shadow_rooms_crashed(struct world *w);
 void shadow_rooms_restarted(struct world *w);
+void shadow_rooms_set_back(struct world *w);
 void shadow_rooms_done(struct world *w);
 
 /* The seat where that account is in that fleet, 0 = none. */
@@ -594,6 +708,7 @@ void broker_ask(struct world *w, struct ask *ask, enum seek_bus bus);
 void reader_stored(struct world *w, const struct store_batch *batch);
 void reader_durable(struct world *w, const struct store_batch *batch);
 void reader_catch_up(struct world *w);
+void reader_check(struct world *w);
 
 /* operator.c */
 void operator_wake(struct world *w);
@@ -613,6 +728,10 @@ void game_speak(struct world *w, struct game *g, struct letter *letter);
 void game_disconnected(struct world *w, struct game *g);
 void game_restart(struct world *w, struct game *g);
 
+/* It drops its connection, for a moment or for longer than players load, with what it holds or
+ * without. */
+void game_drop(struct world *w, struct game *g);
+
 /* chat.c */
 void chat_init(struct world *w, struct chat *c, int index);
 void chat_wake(struct world *w, struct chat *c);
@@ -625,6 +744,34 @@ void chat_missed(struct chat *c, const struct effect *effect);
 
 /* At the end of the quiet time: does it believe of any match what is no longer so? */
 void chat_check_beliefs(struct world *w, const struct chat *c);
+
+/* client.c: players on their way into a match. */
+void clients_init(struct world *w);
+void client_wake(struct world *w, struct client *c);
+void client_loads(struct world *w, struct client *c, int32_t lobby);
+void client_hear(struct world *w, struct client *c, const struct effect *effect);
+void client_disconnected(struct world *w, struct client *c, conn_id conn);
+
+/* matchmaker.c */
+void matchmaker_wake(struct world *w);
+void matchmaker_hear(struct world *w, const struct effect *effect);
+void matchmaker_plane_died(struct world *w);
+
+/* shadow_lobby.c: lobbies as the disk has them, and what left about them. */
+void shadow_lobbies_event(struct world *w, const struct event *event);
+void shadow_lobbies_stored(struct world *w, const struct store_batch *batch);
+void shadow_lobbies_judge(struct world *w, const struct effect *effect);
+
+/* Was he told of every end that he is owed, and of the match he is in? */
+void shadow_lobbies_owed(struct world *w, const struct client *c);
+
+/* On the disk, or it was until the newest batch; where lobbies are hardly kept, perhaps. */
+bool shadow_has_lobby(const struct world *w, int64_t id);
+
+/* So long that no server should hold its match. */
+bool shadow_lobby_is_over(const struct world *w, int32_t number);
+void shadow_lobbies_check(struct world *w);
+void shadow_lobbies_done(struct world *w);
 
 /* fault.c */
 void fault_next(struct world *w);
