@@ -175,6 +175,11 @@ void access_configure(struct access *a, const char *gamespace, const struct acce
     forget_all(a);
 }
 
+const char *access_gamespace(const struct access *a)
+{
+    return a->gamespace;
+}
+
 bool access_key_fits(const struct access_key *key, char why[ACCESS_WHY_MAX])
 {
     gnutls_pubkey_t public;

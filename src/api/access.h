@@ -81,6 +81,9 @@ void access_free(struct access *a); /* NULL is fine */
 void access_configure(struct access *a, const char *gamespace, const struct access_key *keys,
                       size_t n);
 
+/* Ours, as it is configured now. */
+const char *access_gamespace(const struct access *a);
+
 /* 0 with *ret, or ERR_BAD_ACCESS_TOKEN with a clause for the one who sent it ("it has expired"). */
 int access_check(struct access *a, struct str token, int64_t wall_ms, struct access_grant *ret,
                  char why[ACCESS_WHY_MAX]);

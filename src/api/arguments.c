@@ -109,6 +109,10 @@ static int refuse_value(struct arguments *a, const struct field *f, struct str g
         return arguments_refuse(a, f->name,
                                 "%s is a list of %" PRId64 " to %" PRId64 " JSON objects, not %s.",
                                 f->name, f->min, f->max, shown);
+    case FIELD_LISTS:
+        return arguments_refuse(a, f->name,
+                                "%s is a list of %" PRId64 " to %" PRId64 " JSON lists, not %s.",
+                                f->name, f->min, f->max, shown);
     }
     abort();
 }
@@ -216,6 +220,7 @@ static int set_text(struct arguments *a, const struct field *f, struct argument 
     case FIELD_LIST:
     case FIELD_JSON:
     case FIELD_OBJECTS:
+    case FIELD_LISTS:
         abort(); /* set_from_text */
     }
     v->text = arena_str(&a->arena, text);
@@ -281,19 +286,22 @@ static int set_object(struct arguments *a, const struct field *f, struct argumen
     return 0;
 }
 
-static int set_objects(struct arguments *a, const struct field *f, struct argument *v,
-                       const struct json *array)
+/* Of objects, or of lists. */
+static int set_values(struct arguments *a, const struct field *f, struct argument *v,
+                      const struct json *array)
 {
+    enum json_kind kind = f->kind == FIELD_LISTS ? JSON_KIND_ARRAY : JSON_KIND_OBJECT;
+    const char *noun = f->kind == FIELD_LISTS ? "lists" : "objects";
     if (json_kind(array) != JSON_KIND_ARRAY)
         return refuse_json(a, f, array);
     if (!fits(f, json_length(array)))
-        return arguments_refuse(
-            a, f->name, "%s is a list of %" PRId64 " to %" PRId64 " JSON objects, not of %zu.",
-            f->name, f->min, f->max, json_length(array));
+        return arguments_refuse(a, f->name,
+                                "%s is a list of %" PRId64 " to %" PRId64 " JSON %s, not of %zu.",
+                                f->name, f->min, f->max, noun, json_length(array));
     v->items = arena_alloc(&a->arena, json_length(array) * sizeof(*v->items));
     for (size_t i = 0; i < json_length(array); i++) {
         const struct json *item = json_item(array, i);
-        if (json_kind(item) != JSON_KIND_OBJECT)
+        if (json_kind(item) != kind)
             return refuse_json(a, f, array);
         v->items[v->n_items++] = keep_json(a, item);
     }
@@ -308,7 +316,7 @@ static int set_parsed(struct arguments *a, const struct field *f, struct argumen
     struct json *value = json_parse(text, why);
     if (!value)
         return arguments_refuse(a, f->name, "%s is no JSON: %s.", f->name, why);
-    int err = f->kind == FIELD_JSON ? set_object(a, f, v, value) : set_objects(a, f, v, value);
+    int err = f->kind == FIELD_JSON ? set_object(a, f, v, value) : set_values(a, f, v, value);
     json_free(value);
     return err;
 }
@@ -338,6 +346,7 @@ static int set_from_text(struct arguments *a, const struct field *f, struct argu
         return set_bool(a, f, v, text);
     case FIELD_JSON:
     case FIELD_OBJECTS:
+    case FIELD_LISTS:
         return set_parsed(a, f, v, text);
     case FIELD_ID:
     case FIELD_INT:
@@ -363,8 +372,8 @@ static int set_json(struct arguments *a, const struct field *f, struct argument 
     case JSON_KIND_ARRAY:
         if (f->kind == FIELD_LIST)
             return set_array(a, f, v, value);
-        if (f->kind == FIELD_OBJECTS)
-            return set_objects(a, f, v, value);
+        if (f->kind == FIELD_OBJECTS || f->kind == FIELD_LISTS)
+            return set_values(a, f, v, value);
         return refuse_json(a, f, value);
     case JSON_KIND_OBJECT:
         return f->kind == FIELD_JSON ? set_object(a, f, v, value) : refuse_json(a, f, value);

@@ -16,7 +16,7 @@ struct argument {
     bool given;
     int64_t number;    /* FIELD_ID, FIELD_INT, FIELD_BOOL; `otherwise` when it is not given */
     struct str text;   /* FIELD_TEXT, FIELD_WORD; FIELD_JSON: in its one form, see json_any */
-    struct str *items; /* FIELD_LIST; FIELD_OBJECTS: each as text of FIELD_JSON */
+    struct str *items; /* FIELD_LIST; FIELD_OBJECTS, FIELD_LISTS: each as text of JSON */
     size_t n_items;
 };
 

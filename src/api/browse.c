@@ -446,3 +446,16 @@ void handle_list_audit(struct call *c)
 {
     browse_list(c, ROW_audit, core_previous, audit_item, NULL);
 }
+
+/* The token says it all: answered whatever the store does. */
+void handle_me(struct call *c)
+{
+    struct me_answer answer = {
+        .who = &c->who,
+        .account = c->who.account,
+        .expires_wall_ms = c->who.expires_wall_ms,
+        .gamespace = access_gamespace(c->rest->access),
+    };
+    call_render(c, &me_shape, &answer);
+    call_answer(c);
+}

@@ -11,10 +11,12 @@ struct wanted {
     int64_t server;
     int64_t host;
     int64_t room;
+    int64_t player; /* as chat servers know him */
     struct str state;
     struct str kind;
     struct str version;
     struct str account;
+    struct str name;
     struct str chat_server;
     bool has_lobby;
     int64_t lobby;

@@ -12,7 +12,8 @@ static bool host_item(const struct core *core, int64_t id, const struct wanted *
 {
     struct view_host v;
     bool any = wanted->state.len == 0;
-    if (!view_host(core, id, &v) || (wanted->region >= 0 && v.region != wanted->region))
+    if (!view_host(core, id, &v) || (wanted->region >= 0 && v.region != wanted->region) ||
+        !browse_fits(wanted->name, v.name))
         return false;
     const char *word =
         v.passed_over == HOST_PASSED_NOT ? "healthy" : host_passed_over_name(v.passed_over);
@@ -24,7 +25,8 @@ static bool host_item(const struct core *core, int64_t id, const struct wanted *
 
 void handle_list_hosts(struct call *c)
 {
-    struct wanted wanted = {.state = call_argument(c, "status")->text};
+    struct wanted wanted = {.state = call_argument(c, "status")->text,
+                            .name = call_argument(c, "name")->text};
     if (call_region(c, "region", &wanted.region) != 0)
         browse_refuse_argument(c);
     else
@@ -33,10 +35,10 @@ void handle_list_hosts(struct call *c)
 
 void handle_get_host(struct call *c)
 {
-    struct view_host v;
+    struct host_answer v;
     int64_t id = call_argument(c, "id")->number;
-    if (view_host(call_core(c), id, &v))
-        browse_show(c, &host_shape, &v);
+    if (view_host(call_core(c), id, &v.view) && view_removal(call_core(c), id, &v.removal))
+        browse_show(c, &host_whole_shape, &v);
     else
         browse_refuse_missing(c, "host", id);
 }

@@ -2,6 +2,7 @@
 
 #include "api/agents.h"
 #include "api/feed.h"
+#include "api/history.h"
 #include "api/login.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -97,6 +98,8 @@ static void forget_others(struct call *c)
 {
     agent_call_drop(c->agent);
     c->agent = NULL;
+    lookup_drop(c->lookup);
+    c->lookup = NULL;
     login_forget(&c->login);
 }
 
@@ -109,6 +112,7 @@ void call_free(struct call *c)
         map_remove(&c->rest->calls, c->first_number + i);
     feed_close(c->reader);
     deploy_drop(c->upload);
+    backup_drop(c->backup);
     if (c->file >= 0)
         close(c->file);
     buf_done(&c->body);
@@ -140,7 +144,8 @@ struct json_writer call_writer(struct call *c)
 void call_render(struct call *c, const struct shape *shape, const void *object)
 {
     struct json_writer w = call_writer(c);
-    shape_write(&w, shape, object, core_config(call_core(c)));
+    bool has_core = c->rest->doors->pipeline != NULL; /* a standby has none */
+    shape_write(&w, shape, object, has_core ? core_config(call_core(c)) : NULL);
 }
 
 /* A refusal that may be none when it is asked again. */
@@ -172,6 +177,26 @@ static void render_error(struct call *c, int err, const char *argument, const ch
     json_close_object(&w);
 }
 
+/* An argument that the operation has: others are what the client wrote. */
+static bool has_argument(const struct operation *o, const char *name)
+{
+    for (const struct field *f = o->fields; name && f->name; f++) {
+        if (strcmp(f->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void call_remember_refusal(const struct call *c, int err, const char *argument)
+{
+    const uint32_t places = ACCESS_GAME | ACCESS_ALLOCATE;
+    const struct operation *o = c->operation;
+    if (c->state == CALL_NEW && o && (o->scope & places) && operation_changes(o) &&
+        c->who.account[0])
+        history_refused(c->rest->lookups.history, c->rest->doors->wall_ms, c->who.account, err,
+                        has_argument(o, argument) ? argument : NULL);
+}
+
 void call_refuse(struct call *c, int err, const char *argument, const char *format, ...)
 {
     char message[ARGUMENTS_WHY_MAX];
@@ -180,11 +205,13 @@ void call_refuse(struct call *c, int err, const char *argument, const char *form
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     render_error(c, err, argument, message);
+    call_remember_refusal(c, err, argument);
 }
 
 void call_refuse_argument(struct call *c)
 {
     render_error(c, ERR_BAD_ARGUMENT, c->arguments.wrong, c->arguments.why);
+    call_remember_refusal(c, ERR_BAD_ARGUMENT, c->arguments.wrong);
 }
 
 void call_head(struct call *c, const char *name, struct str value)
@@ -292,6 +319,8 @@ static void refuse_operated(struct call *c, const struct effect *e)
         call_refuse(c, e->err, NULL, "There is no %s %lld.", c->noun, (long long)e->object);
     else if (e->err == ERR_ALREADY_OVER)
         call_refuse(c, e->err, NULL, "The %s %lld is over already.", c->noun, (long long)e->object);
+    else if (e->text.len > 0)
+        call_refuse(c, e->err, NULL, "%.*s", (int)e->text.len, e->text.at);
     else if (e->err == ERR_INTERNAL)
         call_refuse(c, e->err, NULL, "It cannot be stored now, so nothing was changed.");
     else

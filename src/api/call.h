@@ -10,6 +10,7 @@
 
 #include "api/access.h"
 #include "api/arguments.h"
+#include "api/backup.h"
 #include "api/rest.h"
 #include "base/chain.h"
 #include "base/json.h"
@@ -81,9 +82,11 @@ struct call {
     int64_t ticket;      /* PATIENT: what it waits for */
     struct chain_link by_ticket;
 
+    struct lookup *lookup;      /* ASKING the history, see lookup.h */
     struct feed_reader *reader; /* STREAMING */
     struct upload *upload;      /* of a deployment, see deploy.c; NULL = none */
     int file;                   /* STREAMING one; -1 = none */
+    struct backup_job *backup;  /* … or a backup; NULL = none */
 };
 
 /* It was found out which operation is called: its arguments may come. */
@@ -106,6 +109,10 @@ void call_refuse(struct call *c, int err, const char *argument, const char *form
 
 /* The refusal in c->arguments. */
 void call_refuse_argument(struct call *c);
+
+/* Who asks for a place and is refused before core hears of it is refused all the same: the history
+ * is told. Both of the above do that; it is for those who render a refusal themselves. */
+void call_remember_refusal(const struct call *c, int err, const char *argument);
 
 /* In the object of an error whose status is set: when it is worth asking again, in the body and,
  * the same number of seconds, in the head. Only of 429 and 503; ms 0 = soon. */
@@ -189,6 +196,15 @@ void handle_metrics(struct call *c);
 void handle_openapi(struct call *c);
 void handle_status(struct call *c);
 
+/* cluster.c */
+void handle_cluster(struct call *c);
+void handle_leader(struct call *c);
+void handle_step_down(struct call *c);
+
+/* insight.c */
+void handle_trends(struct call *c);
+void handle_checkup(struct call *c);
+
 /* browse.c */
 void handle_list_regions(struct call *c);
 void handle_get_region(struct call *c);
@@ -204,6 +220,7 @@ void handle_why(struct call *c);
 void handle_list_tokens(struct call *c);
 void handle_get_token(struct call *c);
 void handle_list_audit(struct call *c);
+void handle_me(struct call *c);
 
 /* change.c */
 void handle_drain(struct call *c);
@@ -223,6 +240,9 @@ void handle_deploy(struct call *c);
 void handle_get_archive(struct call *c);
 void deploy_drop(struct upload *u);    /* the client is gone; NULL is fine */
 void deploy_sweep(const char *folder); /* removes what a crash has left; NULL is fine */
+
+/* backup.c */
+void handle_backup(struct call *c);
 
 /* browse_room.c */
 void handle_list_hosts(struct call *c);
@@ -250,6 +270,12 @@ void handle_list_allocations(struct call *c);
 void handle_get_allocation(struct call *c);
 void handle_why_allocation(struct call *c);
 void handle_cancel_allocation(struct call *c);
+
+/* lobbies.c */
+void handle_create_lobby(struct call *c);
+void handle_list_lobbies(struct call *c);
+void handle_get_lobby(struct call *c);
+void handle_abort_lobby(struct call *c);
 
 /* browse_queue.c */
 void handle_list_queues(struct call *c);

@@ -53,6 +53,8 @@ static void message(const struct effect *e, struct chat_message *ret)
 const struct port chat_manager_port = {
     .name = "manager",
     .hello = CHAT_MGR_HANDSHAKE,
+    .hello_max = FRAME_HANDSHAKE_MAX,
+    .greeting = EFFECT_CHAT_HELLO,
     .output_cap = 1024 * 1024,
     .backlog_max = 16 * 1024 * 1024,
     .rows = rows,

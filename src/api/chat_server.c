@@ -82,6 +82,8 @@ static void message(const struct effect *e, struct chat_message *ret)
 const struct port chat_server_port = {
     .name = "server",
     .hello = CHAT_SV_HANDSHAKE,
+    .hello_max = FRAME_HANDSHAKE_MAX,
+    .greeting = EFFECT_SERVER_HELLO,
     .output_cap = 64 * 1024,
     .backlog_max = 64 * 1024 * 1024, /* far above the other: heartbeats must get through */
     .rows = rows,

@@ -1,6 +1,7 @@
 #include "api/conn.h"
 
 #include "api/metrics.h"
+#include "api/note.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -128,6 +129,29 @@ void conn_ping(struct conn *c)
         c->ping_us = clock_monotonic_us();
 }
 
+/* The port must have been read: what waits in the kernel may be the answer. */
+static bool is_silent(struct conn *c)
+{
+    bool read = c->state == CONN_OPEN && !c->door->held;
+    if (!read)
+        c->unanswered = 0;
+    return c->door->port->must_pong && c->unanswered >= DOOR_PINGS_MAX;
+}
+
+void conn_ping_or_end(struct conn *c)
+{
+    if (!is_silent(c)) {
+        conn_ping(c);
+        c->unanswered++;
+        return;
+    }
+    char peer[ADDRESS_MAX];
+    log_line(LOG_INFO, "peer does not answer", "port=%s peer=%s conn=%" PRIu64 " pings=%d",
+             c->door->port->name, stream_peer(c->stream, peer), c->id, c->unanswered);
+    c->door->figures.silent++;
+    hang_up(c, STR("Silent for too long"));
+}
+
 void conn_tell_gone(struct conn *c)
 {
     list_remove(&c->gone);
@@ -173,9 +197,71 @@ static void ask(struct conn *c)
     list_append(&c->door->pinged, &c->timed);
 }
 
+/* The last message to a peer that is not let in. */
+static void turn_away(struct conn *c, const struct chat_message *m)
+{
+    send_message(c, m);
+    leave(c);
+    stream_finish(c->stream);
+}
+
+/* Core has not heard of it and will not; the peer, the log and the figures hear what they would if
+ * core had refused it. */
+static void refuse(struct conn *c, int err, const char *why)
+{
+    struct doors *d = c->door->doors;
+    char peer[ADDRESS_MAX];
+    struct chat_message m;
+    struct effect answer = {.kind = c->door->port->greeting, .conn = c->id, .err = err};
+    struct effect note = {.kind = EFFECT_NOTE,
+                          .note = NOTE_REFUSED,
+                          .conn = c->id,
+                          .err = err,
+                          .region_code = -1,
+                          .text = str_of(why)};
+    note_log(&note, stream_peer(c->stream, peer));
+    if (d->metrics)
+        metrics_note(d->metrics, &note, d->monotonic_us, d->wall_ms);
+    c->door->port->message(&answer, &m);
+    turn_away(c, &m);
+}
+
+/* Nobody looked at who it is: neither log nor figures have it as a refusal. */
+static void send_on(struct conn *c)
+{
+    struct doors *d = c->door->doors;
+    char sentence[DOOR_SENTENCE_MAX];
+    struct chat_message m;
+    d->send_on(d->send_on_user, c->door->port, sentence);
+    struct effect answer = {.kind = c->door->port->greeting,
+                            .conn = c->id,
+                            .err = ERR_NOT_THE_LEADER,
+                            .wall_ms = d->wall_ms,
+                            .text = str_of(sentence)};
+    c->door->port->message(&answer, &m);
+    turn_away(c, &m);
+}
+
+static bool is_admitted(struct conn *c, const struct chat_message *hello)
+{
+    const struct port *port = c->door->port;
+    struct doors *d = c->door->doors;
+    char why[ACCESS_WHY_MAX] = "";
+    if (d->send_on) {
+        send_on(c);
+        return false;
+    }
+    int err = port->judge ? port->judge(d->access, hello, d->wall_ms, why) : 0;
+    if (err != 0)
+        refuse(c, err, why);
+    return err == 0;
+}
+
 static void on_message(struct conn *c, const struct port_row *row, const struct chat_message *m)
 {
     struct event e;
+    if (m->kind == c->door->port->hello && !is_admitted(c, m))
+        return;
     port_event(row, c->id, m, &e);
     if (m->kind == c->door->port->hello)
         ask(c);
@@ -285,13 +371,14 @@ static size_t on_input(void *user, const uint8_t *data, size_t len)
     struct door *door = c->door;
     size_t used = 0;
     doors_read_clocks(door->doors);
+    c->unanswered = 0;
     if (c->state == CONN_NEW && is_tls(data, len)) {
         protocol_error(c, "-", 0, "the peer speaks TLS, and this port does not");
         return len;
     }
     while (takes_input(c)) {
         struct frame f;
-        size_t limit = c->state == CONN_NEW ? FRAME_HANDSHAKE_MAX : FRAME_MAX;
+        size_t limit = c->state == CONN_NEW ? door->port->hello_max : FRAME_MAX;
         enum frame_result r = frame_next(data + used, len - used, limit, &f);
         if (r == FRAME_PARTIAL)
             break;
@@ -348,13 +435,13 @@ void conn_open(struct door *door, struct stream *stream)
     stream_start(stream, &ops, c, &young_limits);
 }
 
-static void greet(struct conn *c, bool ok)
+static void greet(struct conn *c, const struct effect *e, const struct chat_message *answer)
 {
-    if (!ok) {
-        leave(c);
-        stream_finish(c->stream);
+    if (e->err != 0) {
+        turn_away(c, answer);
         return;
     }
+    send_message(c, answer);
     move_to(c, CONN_OPEN);
     stream_set_limits(c->stream,
                       &(struct stream_limits){LOOP_READ_SIZE, c->door->port->output_cap});
@@ -378,7 +465,8 @@ void conn_effect(struct conn *c, const struct effect *e)
         stream_send_along(c->stream, frame->data, frame->len);
         return;
     }
-    send_message(c, &m);
-    if (e->kind == EFFECT_SERVER_HELLO || e->kind == EFFECT_CHAT_HELLO)
-        greet(c, e->err == 0);
+    if (e->kind == c->door->port->greeting)
+        greet(c, e, &m);
+    else
+        send_message(c, &m);
 }

@@ -24,6 +24,7 @@ struct conn {
     enum conn_state state;
     bool owes_gone;    /* core has heard of it and must hear of its end, once */
     bool said_unknown; /* an unknown command has been logged */
+    int8_t unanswered; /* PINGs since it was last heard */
     int32_t rtt_us;    /* how long the last PONG took; -1 = none came yet */
     int64_t ping_us;   /* monotonic, when the PING under way left; 0 = none is */
     int64_t due_ms;    /* monotonic: of the list it is timed in */
@@ -43,6 +44,10 @@ void conn_effect(struct conn *c, const struct effect *e);
 
 /* It did not say who it is in time. */
 void conn_too_late(struct conn *c);
+
+/* A PING is due. When too many were left unanswered, by one who must, the connection ends instead.
+ */
+void conn_ping_or_end(struct conn *c);
 
 /* Sends a PING; its answer gives the round-trip time. */
 void conn_ping(struct conn *c);

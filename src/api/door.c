@@ -8,6 +8,8 @@
 
 #include <assert.h>
 
+enum { FIRST_READINGS = 10 };
+
 void doors_init(struct doors *d, struct loop *loop)
 {
     *d = (struct doors){.loop = loop};
@@ -30,11 +32,17 @@ void doors_done(struct doors *d)
  * has really moved it is believed. */
 void doors_read_clocks(struct doors *d)
 {
-    d->monotonic_us = clock_monotonic_us();
-    d->monotonic_ms = d->monotonic_us / 1000;
-    int64_t apart_ms = clock_wall_ms() - d->monotonic_ms;
+    bool at_once = false;
+    int64_t apart_ms = 0;
+    /* The first distance is all there is, so it is read again when we had to wait. */
+    for (int i = 0; i == 0 || (i < FIRST_READINGS && d->apart_ms == 0 && !at_once); i++) {
+        d->monotonic_us = clock_monotonic_us();
+        d->monotonic_ms = d->monotonic_us / 1000;
+        apart_ms = clock_wall_ms() - d->monotonic_ms;
+        at_once = clock_monotonic_us() - d->monotonic_us < 1000;
+    }
     bool moved = apart_ms < d->apart_ms - 1 || apart_ms > d->apart_ms + 1;
-    if (moved && (d->apart_ms == 0 || clock_monotonic_us() - d->monotonic_us < 1000))
+    if (moved && (d->apart_ms == 0 || at_once))
         d->apart_ms = apart_ms;
     d->wall_ms = d->monotonic_ms + d->apart_ms;
 }
@@ -51,8 +59,8 @@ static void on_accepted(void *user, struct stream *stream)
     conn_open(user, stream);
 }
 
-int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_t tcp_port,
-               struct tls *tls, const char **ret_why)
+int doors_open(struct doors *d, const struct port *port, const struct listener_place *place,
+               const char **ret_why)
 {
     assert(d->n < DOORS_MAX && port->n_rows <= PORT_ROWS_MAX);
     struct door *door = &d->all[d->n];
@@ -62,8 +70,7 @@ int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_
     list_init(&door->pinged);
     for (size_t i = 0; i < port->n_rows; i++)
         door->codes[i] = chat_code(port->rows[i].message);
-    struct listener_place place = {ip, tcp_port, tls};
-    int err = listener_start(d->loop, &place, on_accepted, door, &door->listener, ret_why);
+    int err = listener_start(d->loop, place, on_accepted, door, &door->listener, ret_why);
     if (err == 0)
         d->n++;
     return err;
@@ -103,13 +110,17 @@ static void tick_door(struct door *door)
         c->due_ms = now_ms + DOOR_PING_MS;
         list_remove(&c->timed);
         list_append(&door->pinged, &c->timed);
-        conn_ping(c);
+        conn_ping_or_end(c);
     }
 }
 
-/* A handshake that came while this process was stopped has not been read yet. */
+/* A handshake or a PONG that came while this process was stopped has not been read yet. */
 static void forgive(struct door *door, int64_t gap_ms)
 {
+    LIST_EACH(&door->pinged, c, struct conn, timed)
+    {
+        c->unanswered = 0;
+    }
     LIST_EACH(&door->young, c, struct conn, timed)
     {
         c->due_ms += gap_ms;
@@ -155,7 +166,8 @@ static void update_reading(struct door *door)
 
 void doors_hold_if_full(struct door *door)
 {
-    if (door->held || pipeline_backlog(door->doors->pipeline) <= door->port->backlog_max)
+    if (!door->doors->pipeline || door->held ||
+        pipeline_backlog(door->doors->pipeline) <= door->port->backlog_max)
         return;
     door->held = true;
     log_line(LOG_WARN, "port waits for the store", "port=%s", door->port->name);

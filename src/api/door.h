@@ -14,14 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct access;
 struct metrics;
 
 enum {
     DOORS_MAX = 4,
     DOOR_HELLO_MS = 5000, /* a peer's time to say who it is */
     DOOR_PING_MS = 10000, /* each peer is PINGed this often */
+    DOOR_PINGS_MAX = 2,   /* unanswered, and when the next is due a peer that must is gone */
     DOOR_CROWD = 64,      /* effects released together are many from here on */
     DOOR_GAP_MS = 1000,   /* between two ticks: we were stopped, and peers could not be heard */
+    DOOR_SENTENCE_MAX = 256,
 };
 
 /* Counted since the start, but for connections, which are those open now. */
@@ -29,7 +32,8 @@ struct door_figures {
     int64_t connections;
     int64_t accepted;
     int64_t protocol_errors;
-    int64_t cut; /* did not read */
+    int64_t cut;    /* did not read */
+    int64_t silent; /* did not answer PINGs */
     int64_t received_bytes;
     int64_t sent_bytes;
 };
@@ -52,6 +56,13 @@ struct doors {
     struct loop *loop;
     struct pipeline *pipeline;
     struct metrics *metrics; /* counts what is released; may be NULL */
+    struct access *access;   /* for ports that judge a hello; else may be NULL */
+
+    /* A standby has no pipeline: whoever greets is turned away with this sentence about where to
+     * go. NULL = peers are served. */
+    void (*send_on)(void *user, const struct port *port, char sentence[DOOR_SENTENCE_MAX]);
+    void *send_on_user;
+
     struct door all[DOORS_MAX];
     size_t n;
     struct map conns; /* conn_id -> struct conn, while core may speak to it */
@@ -70,21 +81,20 @@ struct doors {
     int64_t apart_ms; /* how far the two are, see doors_read_clocks */
 };
 
-/* The pipeline and the metrics may be set later, but before the loop runs. */
+/* The pipeline, the metrics and access may be set later, but before the loop runs. */
 void doors_init(struct doors *d, struct loop *loop);
 
 /* Every connection must be closed: call doors_close and loop_done first. */
 void doors_done(struct doors *d);
 
-/* Listens for one port's peers, who must speak TLS when tls is not NULL. 0, or ERR_IO with *ret_why
- * as listener_start gives it. */
-int doors_open(struct doors *d, const struct port *port, const char *ip, uint16_t tcp_port,
-               struct tls *tls, const char **ret_why);
+/* Listens for one port's peers. 0, or ERR_IO with *ret_why as listener_start gives it. */
+int doors_open(struct doors *d, const struct port *port, const struct listener_place *place,
+               const char **ret_why);
 
 /* Does what core wants done: pipeline_world's release. */
 void doors_release(struct doors *d, const struct effect *effects, size_t n);
 
-/* The loop's tick: late handshakes and PINGs that are due. */
+/* The loop's tick: late handshakes, PINGs that are due, and who left too many unanswered. */
 void doors_tick(struct doors *d);
 
 /* A commit has ended, well or not, and its effects have been released. */

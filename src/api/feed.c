@@ -164,12 +164,13 @@ static int fill_one(void *user, const struct store_batch *batch)
     return 0;
 }
 
-int feed_fill(struct feed *f, struct store *store)
+int feed_fill(struct feed *f, struct store *store, size_t bytes_max)
 {
     struct store_tip tip = {0};
+    size_t most = bytes_max < f->bytes_max ? bytes_max : f->bytes_max;
     int err = store_tip(store, &tip);
     if (err == 0)
-        err = store_history(store, (int64_t)f->bytes_max, fill_one, f);
+        err = store_history(store, (int64_t)most, fill_one, f);
     if (err == 0 && f->first <= f->last && f->last != tip.seq)
         err = ERR_FORMAT;
     if (err == 0 && f->first > f->last) { /* the newest batch alone is more than we hold */
@@ -427,6 +428,8 @@ static void say_change(struct feed_reader *r, struct buf *out)
     struct change change;
     found = change_decode(&here, &change);
     assert(found); /* change_skip refuses what it would refuse */
+    if (!feed_shows_change(pipeline_core(f->pipeline), &change))
+        return;
     feed_text_change(out, pipeline_core(f->pipeline), &change, r->at, held->then);
     r->told = r->at;
 }

@@ -27,7 +27,9 @@
 enum {
     FEED_READERS_MAX = 256,
     FEED_BYTES = STORE_HISTORY_BYTES, /* what the ring may hold: what a restart gives back */
-    FEED_COMMENT_MS = 15000,          /* a sign of life when there is nothing else to say */
+    FEED_TAKEN_OVER_BYTES = 4 << 20, /* … and a new leader: its readers are seconds behind at most,
+                                        and everybody waits for it */
+    FEED_COMMENT_MS = 15000,         /* a sign of life when there is nothing else to say */
     FEED_LOAD_MS = 1000,
     FEED_WAKE_MS = 20,
     FEED_TICK_BYTES = 1 << 20, /* of text for all readers together, between two ticks … */
@@ -44,8 +46,9 @@ struct feed *feed_new(struct pipeline *pipeline, conn_id conn, size_t bytes_max)
 /* Every reader must be closed. NULL is fine. */
 void feed_free(struct feed *f);
 
-/* Starting: takes what the store still has. Before the first feed_durable. */
-int feed_fill(struct feed *f, struct store *store);
+/* Starting: takes the newest of what the store still has, at most so many bytes of changes. Before
+ * the first feed_durable. */
+int feed_fill(struct feed *f, struct store *store, size_t bytes_max);
 
 /* The batch after the last one is durable. Copies its bytes; decodes nothing. */
 void feed_durable(struct feed *f, const struct store_batch *batch);
@@ -78,7 +81,8 @@ feed_kinds feed_kinds_of_administrators(void);
 /* Every word feed_kinds_parse knows. */
 #define FEED_KINDS_WORDS                                                                           \
     "fleet, chat_server, server, session, seat, ticket, token, audit, host, deployment, version, " \
-    "ban, room_ticket, room, room_seat, allocation, note, load"
+    "ban, room_ticket, room, room_seat, allocation, lobby, note, "                                 \
+    "load"
 
 struct feed_ask {
     feed_kinds kinds;

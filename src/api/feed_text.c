@@ -3,6 +3,7 @@
 #include "api/note.h"
 #include "api/resource.h"
 #include "api/resource_allocation.h"
+#include "api/resource_lobby.h"
 #include "api/resource_room.h"
 #include "base/err.h"
 
@@ -167,7 +168,7 @@ static const struct shape seat_shape = {
         },
 };
 
-enum { EVENT_ROWS_MAX = 24 };
+enum { EVENT_ROWS_MAX = 28 };
 
 /* What an event shows of a kind of row: of its shape those keys that its row holds. A key that is
  * not named here is not shown, so that one that was added for the API and lives in memory alone
@@ -233,11 +234,26 @@ static struct {
                         .keys =
                             "id ticket_id fleet player bus state error why owed priority region "
                             "room players opened_at queued_at answered_at deadline_at"},
+    [ROW_lobby] = {.type = "lobby",
+                   .whole = &lobby_whole_shape,
+                   .keys = "id fleet region type mode map rating state cause reason error requeue "
+                           "queue size loaded moves ticket session server created_at "
+                           "started_at over_at deadline_at groups"},
 };
 
 bool feed_shows(enum row_kind kind)
 {
     return events[kind].type != NULL;
+}
+
+/* That it is over is owed to all of them in the batch that has it, and told after that. */
+bool feed_shows_change(const struct core *core, const struct change *change)
+{
+    struct view_lobby v;
+    if (change->kind != ROW_lobby || change->gone)
+        return true;
+    view_row_lobby(core, &change->lobby, (struct instant){0}, &v);
+    return v.live || v.reason[0] == '\0' || v.untold == v.players;
 }
 
 static feed_kinds kind_of(struct str word)
@@ -309,6 +325,11 @@ static const struct shape *event_shape(enum row_kind kind)
     return &events[kind].shape;
 }
 
+struct lobby_event {
+    struct lobby_answer answer;
+    struct view_lobby_player players[LOBBY_PLAYERS_MAX];
+};
+
 /* The object that the kind's shape is of. */
 union shown {
     struct fleet_answer fleet;
@@ -326,6 +347,7 @@ union shown {
     struct view_room room;
     struct view_room_seat room_seat;
     struct view_allocation allocation;
+    struct lobby_event lobby;
 };
 
 static void show_server(const struct core *core, const struct row_server *row, struct instant then,
@@ -403,6 +425,18 @@ static void show_ban(const struct row_ban *row, struct view_ban *ret)
     };
 }
 
+/* Who is in it stands in another row, which is there as long as the lobby is remembered. */
+static void show_lobby(const struct core *core, const struct row_lobby *row, struct instant then,
+                       struct lobby_event *ret)
+{
+    struct lobby_answer *v = &ret->answer;
+    *v = (struct lobby_answer){.players = ret->players};
+    view_row_lobby(core, row, then, &v->view);
+    while (v->n_players < LOBBY_PLAYERS_MAX &&
+           view_lobby_player(core, row->id, v->n_players, &ret->players[v->n_players]))
+        v->n_players++;
+}
+
 static void show(const struct core *core, const struct change *c, struct instant then,
                  union shown *ret)
 {
@@ -458,11 +492,16 @@ static void show(const struct core *core, const struct change *c, struct instant
     case ROW_allocation:
         view_row_allocation(core, &c->allocation, then, &ret->allocation);
         break;
+    case ROW_lobby:
+        show_lobby(core, &c->lobby, then, &ret->lobby);
+        break;
     case ROW_counter:
     case ROW_request:
     case ROW_room_detail:
     case ROW_token_mode:
     case ROW_allocation_detail:
+    case ROW_lobby_roster:
+    case ROW_restore:
     case ROW_KINDS:
         abort();
     }
@@ -514,11 +553,14 @@ void feed_note_keep(struct feed_note *ret, const struct effect *e, int64_t seq, 
         .session = e->session,
         .object = e->note == NOTE_OPERATED ? 0 : e->object,
         .reason = e->reason,
+        .requeued = e->on,
+        .players = note_counts_players(e->note) ? e->load : 0,
         .for_ms = note_lasts(e->note) ? e->wall_ms : 0,
     };
     copy_cut(ret->ip, sizeof(ret->ip), e->ip);
     copy_cut(ret->chat_server, sizeof(ret->chat_server), e->chat);
     copy_cut(ret->region, sizeof(ret->region), e->region);
+    copy_cut(ret->player, sizeof(ret->player), e->player);
     copy_cut(ret->text, sizeof(ret->text), e->text);
 }
 
@@ -565,8 +607,14 @@ void feed_text_note(struct buf *out, const struct feed_note *n)
         key_id_unless_zero(&w, note_object_key(n->note), n->object);
     key_text_unless_empty(&w, note_object_key(n->note) ? note_name_key(n->note) : "chat_server",
                           n->chat_server);
-    if (n->note == NOTE_ROOM_ENDED)
+    key_text_unless_empty(&w, "player", n->player);
+    if (n->note == NOTE_ROOM_ENDED || n->note == NOTE_LOBBY_ENDED)
         json_key_text(&w, "reason", str_of(end_reason_name(n->reason)));
+    if (n->note == NOTE_LOBBY_ABORTED) {
+        json_key_text(&w, "cause", str_of(lobby_cause_name(n->reason)));
+        json_key_bool(&w, "requeued", n->requeued);
+    }
+    key_int_unless_zero(&w, "players", n->players);
     /* Of an allocation it is how it was placed; see note.c. */
     bool allocation = note_object_key(n->note) && n->note >= NOTE_ALLOCATION_OPENED &&
                       n->note <= NOTE_TOKEN_COLLISION;

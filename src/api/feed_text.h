@@ -24,6 +24,10 @@ enum { FEED_NOTE = ROW_KINDS, FEED_LOAD, FEED_KINDS };
 /* True when changes of that kind are shown to anybody. */
 bool feed_shows(enum row_kind kind);
 
+/* False of a change that is nobody's business: a lobby is over, which was shown, and some of its
+ * players have heard of it. So each of its states is shown once, but for loading. */
+bool feed_shows_change(const struct core *core, const struct change *change);
+
 /* One change of a batch of that time; its id is the place after it. */
 void feed_text_change(struct buf *out, const struct core *core, const struct change *change,
                       struct feed_place after, struct instant then);
@@ -46,12 +50,15 @@ struct feed_note {
     int32_t port;
     int64_t ticket;
     int64_t session;
-    int64_t object; /* see note_object_key */
-    int8_t reason;  /* NOTE_ROOM_ENDED */
+    int64_t object;  /* see note_object_key */
+    int8_t reason;   /* NOTE_ROOM_ENDED, NOTE_LOBBY_ABORTED, NOTE_LOBBY_ENDED */
+    bool requeued;   /* NOTE_LOBBY_ABORTED */
+    int32_t players; /* see note_counts_players */
     int64_t for_ms;
     char ip[46];
     char chat_server[65];
     char region[16];
+    char player[65];
     char text[96]; /* cut when longer */
 };
 

@@ -3,8 +3,11 @@
 #include "api/agones.h"
 #include "api/bus.h"
 #include "api/call.h"
+#include "api/chat_client.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
+#include "api/checkup_look.h"
+#include "api/cluster.h"
 #include "api/openapi.h"
 #include "api/resource.h"
 #include "base/clock.h"
@@ -36,9 +39,41 @@ static const char *door_address(const struct doors *d, const struct port *port,
     return dst;
 }
 
+static void render_ready(struct call *c, const char *store)
+{
+    struct doors *d = c->rest->doors;
+    char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];
+    char client[ADDRESS_MAX];
+    struct ready_answer answer = {
+        .store = store,
+        .config_digest = c->rest->config_digest,
+        .ports = {.http = rest_address(c->rest, http),
+                  .server = door_address(d, &chat_server_port, server),
+                  .manager = door_address(d, &chat_manager_port, manager),
+                  .client = door_address(d, &chat_client_port, client)},
+    };
+    call_render(c, &ready_shape, &answer);
+}
+
+/* Could it lead at once? */
+static void ready_as_standby(struct call *c)
+{
+    const struct cluster_standby *standby = c->rest->standby;
+    char why[CLUSTER_WHY_MAX];
+    if (standby->is_ready(standby->user, why))
+        render_ready(c, "followed");
+    else
+        call_refuse(c, ERR_NOT_READY, NULL, "%s", why);
+    call_answer(c);
+}
+
 void handle_ready(struct call *c)
 {
     const char *away = NULL;
+    if (c->rest->standby) {
+        ready_as_standby(c);
+        return;
+    }
     if (pipeline_state(c->rest->doors->pipeline) != PIPELINE_WRITABLE) {
         call_refuse(c, ERR_NOT_READY, NULL,
                     "The store is read-only: commits fail, so nothing can be changed.");
@@ -49,16 +84,7 @@ void handle_ready(struct call *c)
         call_refuse(c, ERR_NOT_READY, NULL,
                     "Kubernetes is out of sight, so nothing is placed there: %s.", away);
     } else {
-        struct doors *d = c->rest->doors;
-        char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];
-        struct ready_answer answer = {
-            .store = store_word(c),
-            .config_digest = c->rest->config_digest,
-            .ports = {.http = rest_address(c->rest, http),
-                      .server = door_address(d, &chat_server_port, server),
-                      .manager = door_address(d, &chat_manager_port, manager)},
-        };
-        call_render(c, &ready_shape, &answer);
+        render_ready(c, store_word(c));
     }
     call_answer(c);
 }
@@ -142,15 +168,29 @@ static void count_brokers(const struct buses *all, struct status_answer *ret)
     }
 }
 
-static double in_ms(const struct metrics_recent *recent, int64_t us)
+static struct lobbies_answer count_lobbies(const struct metrics *metrics,
+                                           const struct core_counts *counts)
+{
+    struct metrics_lobbies ever;
+    metrics_lobbies(metrics, &ever);
+    return (struct lobbies_answer){
+        .loading = counts->lobbies_loading,
+        .started = counts->lobbies_started,
+        .ever_started = ever.started,
+        .ever_aborted = ever.aborted,
+        .clients = counts->clients,
+    };
+}
+
+static double in_ms(const struct minute_figures *recent, int64_t us)
 {
     return recent->done > 0 ? (double)us / 1000 : NAN;
 }
 
 static struct allocations_answer recent_allocations(const struct metrics *metrics)
 {
-    struct metrics_recent recent;
-    metrics_recent(metrics, clock_monotonic_us(), &recent);
+    struct minute_figures recent;
+    minute_read(&metrics_recent(metrics)->allocations, clock_monotonic_us(), &recent);
     return (struct allocations_answer){
         .per_s = recent.per_s,
         .done = recent.done,
@@ -159,6 +199,30 @@ static struct allocations_answer recent_allocations(const struct metrics *metric
         .p95_ms = in_ms(&recent, recent.p95_us),
         .p99_ms = in_ms(&recent, recent.p99_us),
     };
+}
+
+static struct joins_answer recent_joins(const struct metrics *metrics)
+{
+    struct minute_figures recent;
+    minute_read(&metrics_recent(metrics)->joins, clock_monotonic_us(), &recent);
+    return (struct joins_answer){.done = recent.done, .failed = recent.failed};
+}
+
+/* A store that keeps everything in memory has no figures of a disk. */
+static struct storage_answer look_at_storage(const struct rest *r)
+{
+    struct minute_figures commits;
+    minute_read(&metrics_recent(r->metrics)->commits, clock_monotonic_us(), &commits);
+    struct storage_answer ret = {
+        .commits = commits.done,
+        .commit_p50_ms = in_ms(&commits, commits.p50_us),
+        .commit_p99_ms = in_ms(&commits, commits.p99_us),
+        .batches_waiting = pipeline_waiting(r->doors->pipeline),
+        .backlog_bytes = (int64_t)pipeline_backlog(r->doors->pipeline),
+    };
+    if (store_figures(r->store, &ret.figures))
+        ret.fold_lag = ret.figures.last_seq - ret.figures.folded_seq;
+    return ret;
 }
 
 void handle_status(struct call *c)
@@ -170,10 +234,12 @@ void handle_status(struct call *c)
         .version = MUSTER_VERSION,
         .started_wall_ms = r->started_wall_ms,
         .uptime_s = (r->doors->wall_ms - r->started_wall_ms) / 1000,
+        .health = checkup_look(r, &c->arguments.arena),
         .store = store_word(c),
         .config_digest = r->config_digest,
         .allocations = recent_allocations(r->metrics),
-        .n_refusals = metrics_refusals(r->metrics, answer->refusals),
+        .joins = recent_joins(r->metrics),
+        .storage = look_at_storage(r),
     };
     answer->n_refusals = metrics_refusals(r->metrics, answer->refusals);
     core_count(core, &answer->counts);
@@ -181,6 +247,7 @@ void handle_status(struct call *c)
     count_hosts(core, &answer->hosts);
     count_rooms(core, &answer->rooms);
     count_queues(core, &answer->queues);
+    answer->lobbies = count_lobbies(r->metrics, &answer->counts);
     count_brokers(r->buses, answer);
     for (int code = 0; code < REGION_CODES; code++)
         answer->n_regions += view_region(core, (int8_t)code, &answer->regions[answer->n_regions]);

@@ -1,13 +1,12 @@
 #include "api/metrics_parts.h"
 
 #include "base/clock.h"
-#include "store/pipeline.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOMS_EACH_TICK = 512 };
+enum { ROOMS_EACH_TICK = 512, HTTP_CONFLICT = 409 };
 
 const char *const retry_names[RETRIES] = {"refused", "timed_out", "dropped", "not_ready", "other"};
 
@@ -65,6 +64,11 @@ void metrics_watch(struct metrics *m, const struct metrics_sources *sources)
     m->sources = *sources;
 }
 
+const struct metrics_sources *metrics_sources(const struct metrics *m)
+{
+    return &m->sources;
+}
+
 const struct core *metrics_core(const struct metrics *m)
 {
     return m->sources.pipeline ? pipeline_core(m->sources.pipeline) : NULL;
@@ -91,6 +95,13 @@ static void observe(struct histogram *h, int64_t us)
         histogram_add(h, &histogram_durations, us);
 }
 
+/* People load and stand in line for longer than any answer takes. */
+static void observe_wait(struct histogram *h, int64_t us)
+{
+    if (us >= 0)
+        histogram_add(h, &histogram_waits, us);
+}
+
 static void answered(struct metrics *m, struct series *s, const struct effect *e,
                      enum result result, int64_t now_us)
 {
@@ -98,9 +109,9 @@ static void answered(struct metrics *m, struct series *s, const struct effect *e
     s->results[result]++;
     observe(&s->durations[result], us);
     if (result == RESULT_DONE)
-        recent_allocated(&m->recent, now_us, us);
+        minute_done(&m->recent.allocations, now_us, us);
     else if (result == RESULT_FAILED)
-        recent_failed(&m->recent, now_us);
+        minute_failed(&m->recent.allocations, now_us);
 }
 
 static void done(struct metrics *m, struct series *s, const struct effect *e, int64_t now_us)
@@ -150,6 +161,7 @@ static void failed(struct metrics *m, struct series *s, const struct effect *e, 
     if (e->session == 0) /* nobody could be asked, so it was never said to be open */
         s->requests++;
     s->failed[error_of(e->err)]++;
+    recent_reason(&m->recent, now_us, e->err);
     answered(m, s, e, RESULT_FAILED, now_us);
     remember_refusal(m, e, wall_ms);
 }
@@ -163,9 +175,15 @@ static void room_ended(struct series *s, int8_t reason)
     s->spawned[SPAWNED_GIVEN_UP] += reason == END_GIVEN_UP;
 }
 
-void metrics_placed(struct metrics *m, const struct effect *e)
+void metrics_placed(struct metrics *m, const struct effect *e, int64_t now_us)
 {
     m->placed[error_of(e->err)]++;
+    if (e->err == 0) {
+        minute_done(&m->recent.joins, now_us, -1);
+        return;
+    }
+    minute_failed(&m->recent.joins, now_us);
+    recent_reason(&m->recent, now_us, e->err);
 }
 
 /* Tickets for rooms are counted apart: a spawn takes seconds where a server that runs takes none,
@@ -203,7 +221,7 @@ static enum placed_how how_of(struct str word)
 static void waited(struct player_figures *p, enum queue_end end, const struct effect *e)
 {
     if (e->wall_ms > 0)
-        histogram_add(&p->waits[end], &histogram_durations, e->wall_ms * 1000);
+        histogram_add(&p->waits[end], &histogram_waits, e->wall_ms * 1000);
 }
 
 static void player_done(struct player_figures *p, const struct effect *e, int64_t now_us)
@@ -225,6 +243,19 @@ static void player_failed(struct player_figures *p, const struct effect *e)
     waited(p, QUEUE_ABANDONED, e);
 }
 
+/* Of the last minute: how long one took says something of us only when he did not have to wait for
+ * a place, and one that its own sender took back did not fail. */
+static void player_counted(struct recent *r, const struct effect *e, int64_t now_us)
+{
+    bool waited_in_line = e->wall_ms > 0;
+    if (e->note == NOTE_ALLOCATION_DONE)
+        minute_done(&r->allocations, now_us, waited_in_line ? -1 : elapsed_us(e->asked_us, now_us));
+    else if (e->note == NOTE_ALLOCATION_FAILED && err_status(e->err) != HTTP_CONFLICT)
+        minute_failed(&r->allocations, now_us);
+    if (e->note == NOTE_ALLOCATION_FAILED)
+        recent_reason(r, now_us, e->err);
+}
+
 /* A line of its own has a room only for those who want to join somebody there. */
 static void player_note(struct player_figures *p, const struct effect *e, int64_t now_us)
 {
@@ -236,6 +267,35 @@ static void player_note(struct player_figures *p, const struct effect *e, int64_
         p->friends[JOIN_QUEUED] += e->session != 0;
     else if (e->note == NOTE_ALLOCATION_UNKNOWN_FRIENDS)
         p->friends[JOIN_NOT_FOUND]++;
+}
+
+/* ── lobbies ───────────────────────────────────────────────────────────────────────────────── */
+
+static void lobby_note(struct lobby_figures *f, const struct effect *e, int64_t now_us)
+{
+    if (e->note == NOTE_LOBBY_CREATED) {
+        f->players_asked += (uint64_t)e->load;
+    } else if (e->note == NOTE_LOBBY_STARTED) {
+        f->started++;
+        f->players_started += (uint64_t)e->load;
+        observe_wait(&f->starts, elapsed_us(e->since_us, now_us));
+        observe_wait(&f->wholes, elapsed_us(e->asked_us, now_us));
+    } else if (e->note == NOTE_LOBBY_ABORTED) {
+        bool known = e->reason >= 0 && e->reason < LOBBY_CAUSES;
+        f->aborted[known ? e->reason : LOBBY_CAUSE_NONE]++;
+        f->unallocated[error_of(e->err)] += e->reason == LOBBY_CAUSE_ALLOCATION;
+    }
+}
+
+void metrics_lobbies(const struct metrics *m, struct metrics_lobbies *ret)
+{
+    *ret = (struct metrics_lobbies){0};
+    for (size_t i = 0; i < m->n_series; i++) {
+        const struct lobby_figures *f = &m->series[i]->lobbies;
+        ret->started += (int64_t)f->started;
+        for (int cause = 0; cause < LOBBY_CAUSES; cause++)
+            ret->aborted += (int64_t)f->aborted[cause];
+    }
 }
 
 void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int64_t wall_ms)
@@ -286,9 +346,16 @@ void metrics_note(struct metrics *m, const struct effect *e, int64_t now_us, int
     case NOTE_ALLOCATION_FAILED:
     case NOTE_ALLOCATION_UNKNOWN_FRIENDS:
         player_note(&s->players, e, now_us);
+        player_counted(&m->recent, e, now_us);
+        break;
+    case NOTE_LOBBY_CREATED:
+    case NOTE_LOBBY_STARTED:
+    case NOTE_LOBBY_ABORTED:
+        lobby_note(&s->lobbies, e, now_us);
         break;
     case NOTE_REFUSED:
         s->refused[error_of(e->err)]++;
+        recent_reason(&m->recent, now_us, e->err);
         remember_refusal(m, e, wall_ms);
         break;
     case NOTE_STOPPED:
@@ -310,8 +377,9 @@ void metrics_round_trip(struct metrics *m, conn_id conn, int64_t us)
 
 /* ── store and HTTP ────────────────────────────────────────────────────────────────────────── */
 
-void metrics_submitted(struct metrics *m, const struct store_batch *batch)
+void metrics_submitted(struct metrics *m, const struct store_batch *batch, int64_t now_us)
 {
+    m->submitted_us[m->n_submitted++] = now_us;
     histogram_add(&m->batch_bytes, &histogram_bytes, (int64_t)batch->len);
     histogram_add(&m->batch_changes, &histogram_counts, (int64_t)batch->n_changes);
     histogram_add(&m->batch_effects, &histogram_counts, (int64_t)batch->n_effects);
@@ -320,10 +388,22 @@ void metrics_submitted(struct metrics *m, const struct store_batch *batch)
 void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us)
 {
     observe(&m->commits, us);
-    if (result == 0)
+    if (m->n_submitted > 0)
+        m->n_submitted--;
+    memmove(m->submitted_us, m->submitted_us + 1,
+            (size_t)m->n_submitted * sizeof(m->submitted_us[0]));
+    if (result == 0) {
         m->committed_us = now_us;
-    else
+        minute_done(&m->recent.commits, now_us, us);
+    } else {
         m->commits_failed++;
+        minute_failed(&m->recent.commits, now_us);
+    }
+}
+
+int64_t metrics_commit_under_way_us(const struct metrics *m, int64_t now_us)
+{
+    return m->n_submitted > 0 ? now_us - m->submitted_us[0] : 0;
 }
 
 /* The rare way: a name of another address may be a known one; at the limit the last is "other". */
@@ -515,9 +595,9 @@ void metrics_tick(struct metrics *m, int64_t wall_ms)
 
 /* ── the recent past ───────────────────────────────────────────────────────────────────────── */
 
-void metrics_recent(const struct metrics *m, int64_t now_us, struct metrics_recent *ret)
+const struct recent *metrics_recent(const struct metrics *m)
 {
-    recent_read(&m->recent, now_us, ret);
+    return &m->recent;
 }
 
 size_t metrics_refusals(const struct metrics *m, struct metrics_refusal ret[RECENT_REFUSALS])

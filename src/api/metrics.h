@@ -14,11 +14,13 @@
 
 struct agones;
 struct buses;
+struct cluster_standby;
 struct doors;
 struct feed;
 struct http_server;
 struct metrics;
 struct pipeline;
+struct history;
 struct routes;
 struct store;
 struct tls;
@@ -41,11 +43,15 @@ struct metrics_sources {
     const struct buses *buses;
     const struct agones *agones;
     const struct routes *routes;
-    const struct tls *http_tls; /* NULL also when the port is plain */
+    const struct history *history;
+    const struct cluster_standby *standby; /* of a cell, which a store knows as well */
+    const struct tls *http_tls;            /* NULL also when the port is plain */
     const struct tls *server_tls;
     const struct tls *manager_tls;
+    const struct tls *client_tls;
 };
 void metrics_watch(struct metrics *m, const struct metrics_sources *sources);
+const struct metrics_sources *metrics_sources(const struct metrics *m);
 
 /* An EFFECT_NOTE was released. now_us is monotonic, of the same clock as event.at_us. */
 void metrics_note(struct metrics *m, const struct effect *note, int64_t now_us, int64_t wall_ms);
@@ -54,8 +60,11 @@ void metrics_note(struct metrics *m, const struct effect *note, int64_t now_us, 
 void metrics_round_trip(struct metrics *m, conn_id conn, int64_t us);
 
 /* A batch was handed to the store; its commit has ended with that result after so long. */
-void metrics_submitted(struct metrics *m, const struct store_batch *batch);
+void metrics_submitted(struct metrics *m, const struct store_batch *batch, int64_t now_us);
 void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us);
+
+/* How long the commit that has not ended lasts; 0 = there is none. */
+int64_t metrics_commit_under_way_us(const struct metrics *m, int64_t now_us);
 
 /* An HTTP request was answered. operation is the name in the operation table: a static text, known
  * by its address; NULL for a path nobody knows. At most METRICS_OPERATIONS_MAX of them, with
@@ -63,7 +72,7 @@ void metrics_committed(struct metrics *m, int result, int64_t us, int64_t now_us
 void metrics_http(struct metrics *m, const char *operation, int status, int64_t us);
 
 /* An EFFECT_PLACED was released: a player has his answer. */
-void metrics_placed(struct metrics *m, const struct effect *e);
+void metrics_placed(struct metrics *m, const struct effect *e, int64_t now_us);
 
 /* An agent was asked for something, which took so long. what: a static text, one of at most
  * METRICS_AGENT_CALLS_MAX; status 0 = nobody answered. */
@@ -83,8 +92,15 @@ void metrics_tick(struct metrics *m, int64_t wall_ms);
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 void metrics_render(struct metrics *m, struct buf *out);
 
-/* Allocations of the last RECENT_SECONDS. */
-void metrics_recent(const struct metrics *m, int64_t now_us, struct metrics_recent *ret);
+/* How the last minute went. */
+const struct recent *metrics_recent(const struct metrics *m);
+
+/* Lobbies since this process started. */
+struct metrics_lobbies {
+    int64_t started;
+    int64_t aborted;
+};
+void metrics_lobbies(const struct metrics *m, struct metrics_lobbies *ret);
 
 /* The last refusals, newest first; returns how many, at most RECENT_REFUSALS. */
 size_t metrics_refusals(const struct metrics *m, struct metrics_refusal ret[RECENT_REFUSALS]);

@@ -7,6 +7,7 @@
 #include "base/histogram.h"
 #include "base/map.h"
 #include "core/view.h"
+#include "store/pipeline.h"
 
 #include <stdbool.h>
 
@@ -63,6 +64,17 @@ struct player_figures {
     struct histogram waits[QUEUE_ENDS];
 };
 
+/* Lobbies of one fleet in one region. */
+struct lobby_figures {
+    uint64_t started;
+    uint64_t aborted[LOBBY_CAUSES];
+    uint64_t unallocated[ERR_ORDER_END]; /* … of which by LOBBY_CAUSE_ALLOCATION, by error */
+    uint64_t players_asked;
+    uint64_t players_started;
+    struct histogram starts; /* from its server to the start */
+    struct histogram wholes; /* from the request to it */
+};
+
 /* One fleet in one region. Made when something is first counted or seen there, kept for ever: what
  * was counted must not vanish. */
 struct series {
@@ -93,6 +105,7 @@ struct series {
     struct room_figures rooms; /* of the last look at all rooms */
     struct room_figures rooms_looking;
     struct player_figures players;
+    struct lobby_figures lobbies;
 };
 
 /* At most a series for each fleet and region there can be, and one for what has neither. */
@@ -149,6 +162,8 @@ struct metrics {
     struct histogram batch_changes;
     struct histogram batch_effects;
     uint64_t commits_failed;
+    int64_t submitted_us[PIPELINE_DEPTH_MAX]; /* monotonic, of those under way, oldest first */
+    int n_submitted;
     int64_t committed_us; /* monotonic, of the last that succeeded; 0 = none did */
 
     struct map by_operation; /* address of the name -> struct http_operation */

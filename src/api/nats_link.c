@@ -88,7 +88,7 @@ static bool find_functions(void *library)
     return true;
 }
 
-static const char *load(void)
+const char *nats_load(void)
 {
     static bool loaded;
     if (loaded)
@@ -582,7 +582,7 @@ static void name_inbox(struct nats_link *l)
 struct nats_link *nats_link_new(struct loop *loop, const struct nats_config *config,
                                 const struct nats_hooks *hooks, char why[NATS_WHY_MAX])
 {
-    const char *missing = load();
+    const char *missing = nats_load();
     if (missing) {
         snprintf(why, NATS_WHY_MAX, "Cannot use NATS: %s", missing);
         return NULL;

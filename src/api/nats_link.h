@@ -44,6 +44,9 @@ struct nats_sent {
     struct str why; /* Muster-Error; empty = none */
 };
 
+/* libnats is loaded when it is first needed. NULL, or what is wrong as a clause. */
+const char *nats_load(void);
+
 /* Of the configuration only where to and as whom is read. NULL, with a sentence, when libnats
  * cannot be loaded or the configuration cannot be used. */
 struct nats_link *nats_link_new(struct loop *loop, const struct nats_config *config,

@@ -23,6 +23,9 @@ static enum log_level level_of(enum note note)
     case NOTE_TOKEN_COLLISION:
     case NOTE_STOPPED:
         return LOG_WARN;
+    case NOTE_PLAYER_ENTERED: /* ten for each match; the history has them */
+    case NOTE_PLAYER_LEFT:
+        return LOG_DEBUG;
     default:
         return LOG_INFO;
     }
@@ -59,6 +62,8 @@ const char *note_object_key(enum note note)
     case NOTE_SEAT_RESERVED:
     case NOTE_SEAT_TAKEN:
     case NOTE_SEAT_LEFT:
+    case NOTE_PLAYER_ENTERED:
+    case NOTE_PLAYER_LEFT:
         return "seat";
     case NOTE_VERSION_QUARANTINED:
     case NOTE_VERSION_SWITCHED:
@@ -85,6 +90,11 @@ const char *note_name_key(enum note note)
         return "who";
     bool of_player = str_eq(str_of(key), STR("seat")) || str_eq(str_of(key), STR("allocation"));
     return of_player ? "player" : "name";
+}
+
+bool note_counts_players(enum note note)
+{
+    return note == NOTE_LOBBY_CREATED || note == NOTE_LOBBY_STARTED;
 }
 
 bool note_lasts(enum note note)
@@ -135,6 +145,7 @@ void note_log(const struct effect *e, const char *peer)
     if (note_object_key(e->note))
         add_number(&l, note_object_key(e->note), e->object);
     add_text(&l, note_name_key(e->note), e->chat);
+    add_text(&l, "player", e->player);
     add_number(&l, "conn", (int64_t)e->conn);
     if (peer)
         log_word(&l, "peer", peer);
@@ -144,8 +155,14 @@ void note_log(const struct effect *e, const char *peer)
     if (e->err != 0)
         log_word(&l, "error", err_code(e->err));
     add_text(&l, operated ? "action" : "text", e->text);
-    if (e->note == NOTE_ROOM_ENDED)
+    if (e->note == NOTE_ROOM_ENDED || e->note == NOTE_LOBBY_ENDED)
         log_word(&l, "reason", end_reason_name(e->reason));
+    if (e->note == NOTE_LOBBY_ABORTED) {
+        log_word(&l, "cause", lobby_cause_name(e->reason));
+        log_word(&l, "requeued", e->on ? "true" : "false");
+    }
+    if (note_counts_players(e->note))
+        add_number(&l, "players", e->load);
     if (note_lasts(e->note))
         add_number(&l, e->note == NOTE_STOPPED ? "stopped_ms" : "for_ms", e->wall_ms);
     log_end(&l);

@@ -12,5 +12,8 @@ void note_log(const struct effect *e, const char *peer);
 const char *note_object_key(enum note note);
 const char *note_name_key(enum note note);
 
+/* True when its load is how many players it is about. */
+bool note_counts_players(enum note note);
+
 /* True when its wall_ms is for how long. */
 bool note_lasts(enum note note);

@@ -57,6 +57,24 @@ static void list_schema(struct json_writer *w, const struct field *f)
     json_close_object(w);
 }
 
+static void lists_schema(struct json_writer *w, const struct field *f)
+{
+    key_type(w, "array");
+    json_key_int(w, "minItems", f->min);
+    json_key_int(w, "maxItems", f->max);
+    json_key(w, "items");
+    json_open_object(w);
+    key_type(w, "array");
+    json_key(w, "items");
+    json_open_object(w);
+    if (f->of)
+        refer(w, f->of->name);
+    else
+        key_type(w, "integer");
+    json_close_object(w);
+    json_close_object(w);
+}
+
 static void field_schema(struct json_writer *w, const struct field *f)
 {
     json_open_object(w);
@@ -101,6 +119,9 @@ static void field_schema(struct json_writer *w, const struct field *f)
         key_type(w, "object");
         json_close_object(w);
         break;
+    case FIELD_LISTS:
+        lists_schema(w, f);
+        break;
     }
     json_close_object(w);
 }
@@ -117,7 +138,7 @@ static void parameter(struct json_writer *w, const struct operation *o, const st
         json_key_text(w, "style", STR("form"));
         json_key_bool(w, "explode", false);
     }
-    if (f->kind == FIELD_JSON || f->kind == FIELD_OBJECTS) {
+    if (f->kind == FIELD_JSON || f->kind == FIELD_OBJECTS || f->kind == FIELD_LISTS) {
         json_key(w, "content");
         json_open_object(w);
         json_key(w, json_type);
@@ -340,7 +361,7 @@ static void responses(struct json_writer *w, const struct operation *o)
     if (o->silent)
         no_answer(w, o->summary);
     else
-        answer(w, o, "200", o->summary);
+        answer(w, o, o->creates ? "201" : "200", o->summary);
     if (o->results)
         answer(w, o, "202", "It waits in line.");
     for (size_t i = 0; i < n;)
@@ -353,7 +374,7 @@ static void responses(struct json_writer *w, const struct operation *o)
 static void ways_with(struct json_writer *w, uint32_t scopes)
 {
     static const char *const ways[] = {"bearer", "argument"};
-    for (size_t i = 0; i < 2 && scopes != ACCESS_NONE; i++) {
+    for (size_t i = 0; i < 2; i++) {
         json_open_object(w);
         json_key(w, ways[i]);
         json_open_array(w);
@@ -370,8 +391,12 @@ static void security(struct json_writer *w, const struct operation *o)
 {
     json_key(w, "security");
     json_open_array(w);
-    ways_with(w, o->scope);
-    ways_with(w, o->own_scope);
+    if (operation_needs_token(o))
+        ways_with(w, o->scope);
+    if (o->own_scope)
+        ways_with(w, o->own_scope);
+    if (o->other_scope)
+        ways_with(w, o->other_scope);
     json_close_array(w);
 }
 

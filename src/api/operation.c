@@ -82,9 +82,11 @@ static void cut_out(const struct operation *o, const char *path, struct str *in_
 void operation_route(enum http_method method, const char *path, struct route *ret)
 {
     *ret = (struct route){0};
+    if (path[0] != '/')
+        return;
     for (size_t i = 0; i < n_operations; i++) {
         const struct operation *o = &operations[i];
-        if (!matches(o, path))
+        if (o->path[1] != path[1] || !matches(o, path)) /* none begins with a parameter */
             continue;
         ret->methods |= 1u << o->method;
         if (o->method == method && !ret->operation)
@@ -140,6 +142,11 @@ static size_t add(int *list, size_t n, int err)
     return n + 1;
 }
 
+bool operation_needs_token(const struct operation *o)
+{
+    return o->any_token || o->scope != ACCESS_NONE;
+}
+
 size_t operation_errors(const struct operation *o, int ret[OPERATION_ALL_ERRORS_MAX])
 {
     size_t n = 0;
@@ -148,9 +155,11 @@ size_t operation_errors(const struct operation *o, int ret[OPERATION_ALL_ERRORS_
     n = add(ret, n, ERR_TOO_LARGE);
     n = add(ret, n, ERR_UNSUPPORTED_TYPE);
     n = add(ret, n, ERR_BUSY);
-    if (o->scope != ACCESS_NONE) {
+    if (operation_needs_token(o)) {
         n = add(ret, n, ERR_NO_ACCESS_TOKEN);
         n = add(ret, n, ERR_BAD_ACCESS_TOKEN);
+    }
+    if (o->scope != ACCESS_NONE) {
         n = add(ret, n, ERR_FORBIDDEN);
         n = add(ret, n, ERR_INTERNAL);
     }

@@ -21,6 +21,7 @@ enum field_kind {
     FIELD_BOOL,    /* true or false, as text in any case; also 1 or 0 */
     FIELD_JSON,    /* an object of at most max bytes; as text, JSON */
     FIELD_OBJECTS, /* min..max objects; as text, a JSON array */
+    FIELD_LISTS,   /* min..max lists of what `of` says; as text, a JSON array */
 };
 
 /* An argument. One named in the path comes from there; any other from the query, a form or a JSON
@@ -33,8 +34,10 @@ struct field {
     int64_t max;
     const char *const *words; /* closed by NULL */
     bool has_otherwise;
-    int64_t otherwise; /* FIELD_INT, FIELD_BOOL: its value when it is not given */
-    const char *form;  /* FIELD_TEXT: what it must look like, for a refusal; NULL = any text */
+    int64_t otherwise;      /* FIELD_INT, FIELD_BOOL: its value when it is not given */
+    const struct shape *of; /* FIELD_LISTS: objects like this, which its handler reads; NULL = whole
+                               numbers */
+    const char *form;       /* FIELD_TEXT: what it must look like, for a refusal; NULL = any text */
     const char *help;
 };
 
@@ -60,12 +63,16 @@ struct operation {
     const char *others_token; /* NULL, or whose token its handler checks instead of ours */
     uint32_t own_scope;       /* one of these is enough for what is the asker's own: its handler
                                  sees to it */
+    uint32_t other_scope;     /* one of these is enough, too */
     int errors[OPERATION_ERRORS_MAX]; /* those that are its own */
+    bool any_token;                   /* scope 0, but a valid one is needed, whatever its scopes */
     bool always;                      /* answered however much waits to be read */
+    bool by_any_node;                 /* … by a standby, too, which sends on all else */
     bool upload;  /* the body is an archive; every argument comes in path or query */
     bool results; /* answers with results of allocations: 202 for one that waits in line, and a
                      failure under the status of its error */
     bool silent;  /* answers 204, with nothing */
+    bool creates; /* answers 201, with a Location */
     bool is_list; /* {"items": [answer …], "next": cursor or null} */
 };
 
@@ -88,6 +95,9 @@ void operation_route(enum http_method method, const char *path, struct route *re
 
 /* True when that field comes in the path. */
 bool operation_is_in_path(const struct operation *o, const struct field *f);
+
+/* True when nobody is answered without an access token of ours. */
+bool operation_needs_token(const struct operation *o);
 
 /* True when it steps something into core and may carry an Idempotency-Key. */
 bool operation_changes(const struct operation *o);

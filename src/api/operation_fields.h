@@ -12,6 +12,8 @@
 enum {
     YEAR_S = 366 * 24 * 3600,
     NAME_MAX_BYTES = 64,
+    LOBBY_TYPE_MAX = 10,
+    LOBBY_RATING_MAX = 1000 * 1000,
     HEARTBEAT_MAX = 1024 * 1024,
     PUSH_MAX = 16 * 1024 * 1024
 };
@@ -51,6 +53,10 @@ static const char *const order_words[] = {"oldest", "newest", NULL};
 #define ONLY_VERSION                                                                               \
     {                                                                                              \
         .name = "version", .kind = FIELD_TEXT, .min = 1, .max = 32, .help = "only of this version" \
+    }
+#define MOMENT(name_, help_)                                                                       \
+    {                                                                                              \
+        .name = (name_), .kind = FIELD_TEXT, .min = 1, .max = 32, .help = (help_)                  \
     }
 #define HOST                                                                                       \
     {                                                                                              \

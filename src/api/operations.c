@@ -2,14 +2,20 @@
  * they are about. */
 #include "api/access.h"
 #include "api/call.h"
+#include "api/cluster.h"
 #include "api/feed.h"
 #include "api/host.h"
+#include "api/lookup.h"
 #include "api/operation.h"
 #include "api/operation_fields.h"
+#include "api/past.h"
 #include "api/play.h"
+#include "api/players.h"
 #include "api/pubsub.h"
 #include "api/resource.h"
 #include "api/resource_allocation.h"
+#include "api/resource_insight.h"
+#include "api/resource_lobby.h"
 #include "api/resource_room.h"
 #include "base/err.h"
 #include "wire/settings.h"
@@ -19,6 +25,7 @@ const struct operation operations[] = {
 #include "api/operations_look.def"
 #include "api/operations_rooms.def"
 #include "api/operations_allocate.def"
+#include "api/operations_lobbies.def"
 #include "api/operations_manage.def"
 #include "api/operations_play.def"
     /* clang-format on */
@@ -56,6 +63,7 @@ const struct operation operations[] = {
         .path = "/v1/deployments/{digest}/archive",
         .scope = ACCESS_HOST,
         .summary = "The archive of a deployment, as it was uploaded.",
+        .about = "Every node of a cell answers it, with what it has.",
         .fields = {{.name = "digest",
                     .kind = FIELD_TEXT,
                     .required = true,
@@ -65,6 +73,7 @@ const struct operation operations[] = {
         .content_type = "application/octet-stream",
         .errors = {ERR_NOT_FOUND},
         .handle = handle_get_archive,
+        .by_any_node = true,
     },
     {
         .name = "pubsub_push",

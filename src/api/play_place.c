@@ -292,6 +292,7 @@ static int take_accounts(struct call *c, struct asked *a)
     snprintf(text, sizeof(text), "%zu of %zu accounts cannot be placed; accounts[%d]: %.80s.",
              a->n_refused, list->n_items, a->refused[0].index, a->refused[0].why);
     refuse(c, ERR_BAD_ARGUMENT, "accounts", str_of(text), 0, NULL);
+    call_remember_refusal(c, ERR_BAD_ARGUMENT, "accounts");
     return ERR_BAD_ARGUMENT;
 }
 

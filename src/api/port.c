@@ -14,5 +14,7 @@ void port_event(const struct port_row *row, conn_id conn, const struct chat_mess
 
 struct str port_error(const struct effect *e)
 {
+    if (e->err == ERR_NOT_THE_LEADER)
+        return e->text;
     return e->err == 0 ? STR("") : str_of(err_sentence(e->err));
 }

@@ -2,9 +2,11 @@
  * like there. One constant per port, in the file named after it; nothing is owned. */
 #pragma once
 
+#include "api/access.h"
 #include "core/effect.h"
 #include "core/event.h"
 #include "wire/chat.h"
+#include "wire/frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,10 +42,18 @@ enum { PORT_ROWS_MAX = 16 };
 struct port {
     const char *name;
     enum chat_kind hello;        /* the one message (beside PING and PONG) before all others */
+    size_t hello_max;            /* largest length field of a frame until then */
+    enum effect_kind greeting;   /* what answers it; a refused one closes the connection */
+    bool must_pong;              /* who leaves PINGs unanswered is gone, see door.h */
     size_t output_cap;           /* bytes a peer may leave unread before it is cut off */
     size_t backlog_max;          /* is not read while the open batch is larger than this */
     const struct port_row *rows; /* the most frequent first */
     size_t n_rows;
+
+    /* Judges a hello before core hears of it; NULL = that is core's business. 0, or the error to
+     * refuse it with and a clause for the log, which never has the token in it. */
+    int (*judge)(struct access *access, const struct chat_message *hello, int64_t wall_ms,
+                 char why[ACCESS_WHY_MAX]);
 
     /* The message that tells this port's peer of the effect. Only for kinds this port knows; any
      * other is a mistake of core's. PING, CLOSE and NOTE are not asked for. */
@@ -54,5 +64,6 @@ struct port {
 void port_event(const struct port_row *row, conn_id conn, const struct chat_message *m,
                 struct event *ret);
 
-/* The sentence of a refusal, for the `error` field of an answer; empty for a yes. */
+/* The sentence of a refusal, for the `error` field of an answer; empty for a yes. That of
+ * ERR_NOT_THE_LEADER is the effect's text, which says who is. */
 struct str port_error(const struct effect *e);

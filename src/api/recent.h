@@ -1,28 +1,14 @@
-/* The recent past: how allocations went in the last minute, and the last refusals. Embedded in the
- * metrics.
- *
- * The minute is a ring of one-second slots. Each has a histogram whose buckets split every power of
- * two into eight, so a quantile is at most an eighth too high. */
+/* The recent past: how allocations, joins and commits went in the last minute, why requests were
+ * refused in it, and the last refusals. Embedded in the metrics. */
 #pragma once
+
+#include "api/minute.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    RECENT_SECONDS = 60,
-    RECENT_BUCKETS = 8 * 30, /* up to 2^32 us; longer ones are counted with the last */
-    RECENT_REFUSALS = 20,
-};
-
-/* Allocations answered in the last RECENT_SECONDS. */
-struct metrics_recent {
-    double per_s; /* well or not; over the time since the start when that is shorter */
-    int64_t done;
-    int64_t failed;
-    int64_t p50_us; /* of those done; 0 when there is none */
-    int64_t p95_us;
-    int64_t p99_us;
-};
+enum { RECENT_REFUSALS = 20 };
 
 /* One refused request or failed ticket. Ids are 0 where there is none, texts "". */
 struct metrics_refusal {
@@ -35,26 +21,28 @@ struct metrics_refusal {
     char region[16];
 };
 
-struct recent_slot {
+/* Those of one second, by error as a positive number. */
+struct recent_reasons {
     int64_t second; /* of the monotonic clock */
-    int64_t done;
-    int64_t failed;
-    uint32_t counts[RECENT_BUCKETS]; /* of those done whose duration is known */
+    uint32_t counts[ERR_ORDER_END];
 };
 
 struct recent {
-    int64_t since_us; /* monotonic: counting began */
-    struct recent_slot slots[RECENT_SECONDS];
+    struct minute allocations; /* of matches, and of places for players */
+    struct minute joins;       /* answers to players who wanted a seat in a room */
+    struct minute commits;
+    struct recent_reasons reasons[MINUTE_SECONDS];
     struct metrics_refusal refusals[RECENT_REFUSALS];
     size_t n_refusals; /* ever */
 };
 
 void recent_init(struct recent *r, int64_t now_us);
 
-/* duration_us < 0: not known. */
-void recent_allocated(struct recent *r, int64_t now_us, int64_t duration_us);
-void recent_failed(struct recent *r, int64_t now_us);
-void recent_read(const struct recent *r, int64_t now_us, struct metrics_recent *ret);
+/* A request was refused or failed with that error. */
+void recent_reason(struct recent *r, int64_t now_us, int err);
+
+/* How often each was the reason in the last minute. */
+void recent_reasons(const struct recent *r, int64_t now_us, int64_t ret[ERR_ORDER_END]);
 
 /* Copied. */
 void recent_refused(struct recent *r, const struct metrics_refusal *refusal);

@@ -96,6 +96,17 @@ static void words(struct buf *out, const char *const *list)
         say(out, "%s`%s`", i == 0 ? "" : list[i + 1] ? ", " : " or ", list[i]);
 }
 
+/* "server", for the anchors of headlines. */
+static void link_to(struct buf *out, const struct shape *shape)
+{
+    char anchor[64];
+    size_t i = 0;
+    for (; shape->name[i] && i < sizeof(anchor) - 1; i++)
+        anchor[i] = (char)(shape->name[i] | 0x20);
+    anchor[i] = '\0';
+    say(out, "[%s](#%s)", shape->name, anchor);
+}
+
 /* ── arguments ─────────────────────────────────────────────────────────────────────────────── */
 
 static void field_type(struct buf *out, const struct field *f)
@@ -128,6 +139,13 @@ static void field_type(struct buf *out, const struct field *f)
     case FIELD_OBJECTS:
         say(out, "list of %" PRId64 " to %" PRId64 " objects", f->min, f->max);
         return;
+    case FIELD_LISTS:
+        say(out, "list of %" PRId64 " to %" PRId64 " lists of ", f->min, f->max);
+        if (f->of)
+            link_to(out, f->of);
+        else
+            put(out, "numbers");
+        return;
     }
 }
 
@@ -151,22 +169,13 @@ static void arguments(struct buf *out, const struct operation *o)
 
 /* ── operations ────────────────────────────────────────────────────────────────────────────── */
 
-/* "server", for the anchors of headlines. */
-static void link_to(struct buf *out, const struct shape *shape)
-{
-    char anchor[64];
-    size_t i = 0;
-    for (; shape->name[i] && i < sizeof(anchor) - 1; i++)
-        anchor[i] = (char)(shape->name[i] | 0x20);
-    anchor[i] = '\0';
-    say(out, "[%s](#%s)", shape->name, anchor);
-}
-
 static void answers(struct buf *out, const struct operation *o)
 {
     int errors[OPERATION_ALL_ERRORS_MAX];
     size_t n = operation_errors(o, errors);
-    put(out, o->silent ? "Answers 204 with nothing" : "Answers 200 with ");
+    put(out, o->silent    ? "Answers 204 with nothing"
+             : o->creates ? "Answers 201, with its path in `Location`, with "
+                          : "Answers 200 with ");
     if (o->is_list)
         put(out, "a list of ");
     if (o->answer)
@@ -194,6 +203,10 @@ static void scopes_of(struct buf *out, const struct operation *o)
         if (o->own_scope & bit)
             say(out, "; `%s` for what is the asker's own", access_scope_name(bit));
     }
+    for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
+        if (o->other_scope & bit)
+            say(out, " or `%s`", access_scope_name(bit));
+    }
     put(out, ".\n\n");
 }
 
@@ -204,6 +217,8 @@ static void operation(struct buf *out, const struct operation *o)
         say(out, " %s", o->about);
     if (o->others_token)
         say(out, " The access token is %s.\n\n", o->others_token);
+    else if (o->any_token)
+        put(out, " Any valid access token will do.\n\n");
     else if (o->scope == ACCESS_NONE)
         put(out, " No token is needed.\n\n");
     else

@@ -1,11 +1,17 @@
 #include "api/resource.h"
 
+#include "api/cluster.h"
 #include "api/host.h"
+#include "api/lookup.h"
+#include "api/past.h"
 #include "api/play.h"
+#include "api/players.h"
 #include "api/pubsub.h"
 #include "api/resource_allocation.h"
+#include "api/resource_lobby.h"
 #include "api/resource_room.h"
 #include "api/shape_rows.h"
+#include "api/tally.h"
 #include "base/err.h"
 
 #include <math.h>
@@ -35,13 +41,15 @@ static const char *const end_words[] = {
 static const char *const verb_words[] = {"create", "join", "enter", NULL};
 static const char *const outcome_words[] = {"pending", "acknowledged", "refused",  "timed_out",
                                             "dropped", "not_ready",    "given_up", NULL};
-static const char *const target_words[] = {"server",  "session",    "token", "seat",       "host",
-                                           "version", "deployment", "ban",   "allocation", NULL};
-static const char *const action_words[] = {"drain",  "undrain", "end",       "enrol",     "revoke",
-                                           "rotate", "issue",   "configure", "terminate", "kick",
-                                           "enable", "disable", "deploy",    "switch",    "ban",
-                                           "update", "lift",    "stdin",     "dequeue",   NULL};
+static const char *const target_words[] = {"server",     "session", "token",      "seat",
+                                           "host",       "version", "deployment", "ban",
+                                           "allocation", "lobby",   NULL};
+static const char *const action_words[] = {
+    "drain",     "undrain", "end",     "enrol",   "revoke", "rotate", "issue", "configure",
+    "terminate", "kick",    "enable",  "disable", "deploy", "switch", "ban",   "update",
+    "lift",      "stdin",   "dequeue", "abort",   "backup", NULL};
 static const char *const store_words[] = {"writable", "read_only", NULL};
+static const char *const ready_words[] = {"writable", "followed", NULL};
 static const char *const health_words[] = {"ok", NULL};
 
 /* The names of the regions in a set; those that are configured no more by their code. */
@@ -564,6 +572,34 @@ const struct shape access_token_shape = {
         },
 };
 
+static void write_own_scopes(struct json_writer *w, const void *object,
+                             const struct core_config *config)
+{
+    const struct me_answer *v = object;
+    (void)config;
+    json_open_array(w);
+    for (uint32_t bit = 1; bit <= ACCESS_ALL; bit <<= 1) {
+        if (v->who->scopes & bit)
+            json_text(w, str_of(access_scope_name(bit)));
+    }
+    json_close_array(w);
+}
+
+const struct shape me_shape = {
+    .name = "Me",
+    .help = "Whose access token it is, and what it allows.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(TEXT, "account", struct me_answer, account, NULL),
+            ROW_WRITTEN(TEXTS, "scopes", write_own_scopes,
+                        "those that mean something here; muster_admin brings muster_read"),
+            ROW(TIME, "expires_at", struct me_answer, expires_wall_ms,
+                "from then on it is not valid"),
+            ROW(TEXT, "gamespace", struct me_answer, gamespace, "the one that is configured here"),
+            {0},
+        },
+};
+
 /* ── audit ─────────────────────────────────────────────────────────────────────────────────── */
 
 static const struct shape target_shape = {
@@ -655,6 +691,22 @@ static const struct shape queue_counts_shape = {
         },
 };
 
+static const struct shape lobby_counts_shape = {
+    .name = "LobbyCounts",
+    .help = "Lobbies that are not over, and what came of those that were asked for.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(INT32, "loading", struct lobbies_answer, loading, NULL),
+            ROW(INT32, "started", struct lobbies_answer, started, "whose match goes on"),
+            ROW(INT64, "ever_started", struct lobbies_answer, ever_started,
+                "since this process runs"),
+            ROW(INT64, "ever_aborted", struct lobbies_answer, ever_aborted,
+                "since this process runs"),
+            ROW(INT32, "clients", struct lobbies_answer, clients, "players who are connected"),
+            {0},
+        },
+};
+
 static void write_lag(struct json_writer *w, const void *object, const struct core_config *config)
 {
     const struct broker_answer *v = object;
@@ -681,16 +733,68 @@ static const struct shape broker_shape = {
 
 static const struct shape allocations_shape = {
     .name = "Allocations",
-    .help = "How allocations went in the last 60 s.",
+    .help = "How allocations of matches and of players' places went in the last 60 s.",
     .rows =
         (const struct shape_row[]){
             ROW(DOUBLE, "per_s", struct allocations_answer, per_s, "answered, well or not"),
             ROW(INT64, "done", struct allocations_answer, done, NULL),
             ROW(INT64, "failed", struct allocations_answer, failed, NULL),
             ROW_OR_NULL(DOUBLE, "p50_ms", struct allocations_answer, p50_ms,
-                        "half were done within this; null when none was"),
+                        "half were done within this, those left out who had to wait in line; null "
+                        "when none was"),
             ROW_OR_NULL(DOUBLE, "p95_ms", struct allocations_answer, p95_ms, NULL),
             ROW_OR_NULL(DOUBLE, "p99_ms", struct allocations_answer, p99_ms, NULL),
+            {0},
+        },
+};
+
+static const struct shape joins_shape = {
+    .name = "Joins",
+    .help = "What players heard in the last 60 s who wanted to create, find or join a room.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(INT64, "done", struct joins_answer, done, "have a seat"),
+            ROW(INT64, "failed", struct joins_answer, failed, "were refused, for any reason"),
+            {0},
+        },
+};
+
+static void write_disk_free(struct json_writer *w, const void *object,
+                            const struct core_config *config)
+{
+    const struct storage_answer *v = object;
+    (void)config;
+    if (v->figures.disk_bytes > 0)
+        json_int(w, v->figures.disk_free_bytes);
+    else
+        json_none(w);
+}
+
+static const struct shape storage_shape = {
+    .name = "Storage",
+    .help = "How the store keeps up.",
+    .rows =
+        (const struct shape_row[]){
+            ROW(INT64, "commits", struct storage_answer, commits,
+                "batches made durable in the last 60 s"),
+            ROW_OR_NULL(DOUBLE, "commit_p50_ms", struct storage_answer, commit_p50_ms,
+                        "half of them took at most this; null when there was none"),
+            ROW_OR_NULL(DOUBLE, "commit_p99_ms", struct storage_answer, commit_p99_ms, NULL),
+            ROW(INT32, "batches_waiting", struct storage_answer, batches_waiting,
+                "the one being committed, and the one that waits for it"),
+            ROW(INT64, "backlog_bytes", struct storage_answer, backlog_bytes,
+                "memory of the one that waits"),
+            ROW(INT64, "fold_lag", struct storage_answer, fold_lag,
+                "durable batches that are not yet in the readable tables"),
+            ROW(INT64, "fold_lag_ms", struct storage_answer, figures.fold_lag_ms,
+                "age of the oldest of them"),
+            ROW(INT64, "journal_bytes", struct storage_answer, figures.journal_bytes,
+                "of changes in the journal"),
+            ROW(INT64, "state_bytes", struct storage_answer, figures.state_bytes,
+                "of the files with the readable tables"),
+            ROW_OR_NULL(INT64, "disk_bytes", struct storage_answer, figures.disk_bytes,
+                        "of the disk that the data folder is on; null when that is not known"),
+            ROW_WRITTEN_OR_NULL(INT64, "disk_free_bytes", write_disk_free, "what of it is left"),
             {0},
         },
 };
@@ -803,6 +907,7 @@ const struct shape status_shape = {
             ROW(TEXT, "version", struct status_answer, version, NULL),
             ROW(TIME, "started_at", struct status_answer, started_wall_ms, NULL),
             ROW(INT64, "uptime_s", struct status_answer, uptime_s, NULL),
+            ROW_OBJECT("health", checkup_shape, struct status_answer, health, NULL),
             ROW_WORD("store", store_words, struct status_answer, store,
                      "read_only: commits fail, so nothing can be changed"),
             ROW(TEXT, "config_digest", struct status_answer, config_digest,
@@ -818,10 +923,13 @@ const struct shape status_shape = {
             ROW_OBJECT("hosts", host_counts_shape, struct status_answer, hosts, NULL),
             ROW_OBJECT("rooms", room_counts_shape, struct status_answer, rooms, NULL),
             ROW_OBJECT("queues", queue_counts_shape, struct status_answer, queues, NULL),
+            ROW_OBJECT("lobbies", lobby_counts_shape, struct status_answer, lobbies, NULL),
             ROW_ITEMS("brokers", broker_shape, write_brokers, "those that are configured"),
             ROW(INT32, "results_owed", struct status_answer, counts.allocations_owed,
                 "results that no broker has confirmed yet"),
             ROW_OBJECT("allocations", allocations_shape, struct status_answer, allocations, NULL),
+            ROW_OBJECT("joins", joins_shape, struct status_answer, joins, NULL),
+            ROW_OBJECT("storage", storage_shape, struct status_answer, storage, NULL),
             {.name = "regions",
              .kind = SHAPE_ITEMS,
              .shape = &region_shape,
@@ -853,16 +961,18 @@ const struct shape ports_shape = {
             ROW(TEXT, "http", struct ports_answer, http, NULL),
             ROW(TEXT, "server", struct ports_answer, server, "game servers"),
             ROW(TEXT, "manager", struct ports_answer, manager, "chat servers"),
+            ROW(TEXT, "client", struct ports_answer, client, "players"),
             {0},
         },
 };
 
 const struct shape ready_shape = {
     .name = "Ready",
-    .help = "Ports are open and changes can be stored.",
+    .help = "Ports are open and changes can be stored, or this node could lead at once.",
     .rows =
         (const struct shape_row[]){
-            ROW_WORD("store", store_words, struct ready_answer, store, NULL),
+            ROW_WORD("store", ready_words, struct ready_answer, store,
+                     "followed: this node is a standby, and could lead at once"),
             ROW(TEXT, "config_digest", struct ready_answer, config_digest, NULL),
             ROW_OBJECT("ports", ports_shape, struct ready_answer, ports, NULL),
             {0},
@@ -883,14 +993,25 @@ const struct shape *const shapes[] = {&server_counts_shape,
                                       &token_shape,
                                       &made_token_shape,
                                       &access_token_shape,
+                                      &me_shape,
                                       &target_shape,
                                       &audit_shape,
                                       &allocations_shape,
+                                      &joins_shape,
+                                      &storage_shape,
                                       &recent_refusal_shape,
                                       &status_shape,
+                                      &finding_shape,
+                                      &checkup_shape,
+                                      &trends_shape,
+                                      &trend_point_shape,
                                       &health_shape,
                                       &ports_shape,
                                       &ready_shape,
+                                      &leader_shape,
+                                      &cluster_shape,
+                                      &cell_leader_shape,
+                                      &node_shape,
                                       &placed_shape,
                                       &placed_multi_shape,
                                       &slot_shape,
@@ -910,12 +1031,22 @@ const struct shape *const shapes[] = {&server_counts_shape,
                                       &exit_shape,
                                       &host_try_shape,
                                       &host_shape,
+                                      &host_whole_shape,
+                                      &removal_shape,
                                       &room_shape,
                                       &room_seat_shape,
                                       &room_whole_shape,
                                       &version_shape,
                                       &deployment_shape,
                                       &ban_shape,
+                                      &place_shape,
+                                      &known_player_shape,
+                                      &journey_shape,
+                                      &journey_entry_shape,
+                                      &refusals_shape,
+                                      &refused_reason_shape,
+                                      &refused_repeated_shape,
+                                      &change_shape,
                                       &kicked_shape,
                                       &written_shape,
                                       &host_server_shape,
@@ -942,4 +1073,10 @@ const struct shape *const shapes[] = {&server_counts_shape,
                                       &queue_shape,
                                       &party_shape,
                                       &route_shape,
+                                      &lobby_seat_shape,
+                                      &lobby_player_shape,
+                                      &lobby_group_shape,
+                                      &lobby_shape,
+                                      &lobby_whole_shape,
+                                      &lobby_counts_shape,
                                       NULL};

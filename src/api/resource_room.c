@@ -43,39 +43,70 @@ static void write_enabled(struct json_writer *w, const void *object,
     json_bool(w, !((const struct view_host *)object)->disabled);
 }
 
+/* at_: where the view stands in the struct; it must be its head for those that are written. */
+#define HOST_ROWS(struct_, at_)                                                                    \
+    ROW(ID, "id", struct_, at_ id, NULL),                                                          \
+        ROW(TEXT, "name", struct_, at_ name, "what its agent calls it"),                           \
+        ROW(TEXT, "address", struct_, at_ address, "where players reach its servers"),             \
+        ROW(TEXT, "url", struct_, at_ url, "where Muster reaches its agent"),                      \
+        ROW(TEXT, "region", struct_, at_ region_name, "the name of its region"),                   \
+        ROW(INT32, "slots", struct_, at_ slots,                                                    \
+            "servers it will run at once; 0: as many as it has ports for"),                        \
+        ROW_WRITTEN(BOOL, "enabled", write_enabled, "false: an operator disabled it"),             \
+        {.name = "passed_over",                                                                    \
+         .kind = SHAPE_WORD,                                                                       \
+         .may_be_null = true,                                                                      \
+         .words = host_passed_words,                                                               \
+         .write = write_passed_over,                                                               \
+         .help = "why it gets nothing new; null when it does"},                                    \
+        ROW(FLOAT, "cpu_percent", struct_, at_ cpu_percent, "by its last heartbeat"),              \
+        ROW(FLOAT, "memory_percent", struct_, at_ memory_percent, "by its last heartbeat"),        \
+        ROW(FLOAT, "load_percent", struct_, at_ load_percent,                                      \
+            "the larger of both, with a guess at what was placed there since, up to 100; the "     \
+            "host with the lowest is chosen"),                                                     \
+        ROW(INT32, "rooms", struct_, at_ rooms, "starting, open and ending there"),                \
+        ROW(INT32, "servers", struct_, at_ servers, "that run by its last heartbeat"),             \
+        ROW(INT32, "strangers", struct_, at_ strangers, "of which are not ours"),                  \
+        ROW(INT32, "deployments", struct_, at_ deployments, "it has unpacked"),                    \
+        ROW(INT64, "backoff_left_ms", struct_, at_ backoff_left_ms,                                \
+            "for so long it is passed over because a spawn failed there"),                         \
+        ROW_OR_NULL(TIME, "heard_at", struct_, at_ heard_wall_ms,                                  \
+                    "its last heartbeat; null: not since Muster started"),                         \
+        ROW(TIME, "registered_at", struct_, at_ registered_wall_ms, NULL)
+
 const struct shape host_shape = {
     .name = "Host",
     .help = "A machine that runs `muster agent`, which spawns servers.",
+    .rows = (const struct shape_row[]){HOST_ROWS(struct view_host, ), {0}},
+};
+
+static void write_sentence(struct json_writer *w, const void *object,
+                           const struct core_config *config)
+{
+    (void)config;
+    json_text(w, str_of(((const struct view_removal *)object)->sentence));
+}
+
+const struct shape removal_shape = {
+    .name = "Removal",
+    .help = "May the host be taken away now?",
     .rows =
         (const struct shape_row[]){
-            ROW(ID, "id", struct view_host, id, NULL),
-            ROW(TEXT, "name", struct view_host, name, "what its agent calls it"),
-            ROW(TEXT, "address", struct view_host, address, "where players reach its servers"),
-            ROW(TEXT, "url", struct view_host, url, "where Muster reaches its agent"),
-            ROW(TEXT, "region", struct view_host, region_name, "the name of its region"),
-            ROW(INT32, "slots", struct view_host, slots,
-                "servers it will run at once; 0: as many as it has ports for"),
-            ROW_WRITTEN(BOOL, "enabled", write_enabled, "false: an operator disabled it"),
-            {.name = "passed_over",
-             .kind = SHAPE_WORD,
-             .may_be_null = true,
-             .words = host_passed_words,
-             .write = write_passed_over,
-             .help = "why it gets nothing new; null when it does"},
-            ROW(FLOAT, "cpu_percent", struct view_host, cpu_percent, "by its last heartbeat"),
-            ROW(FLOAT, "memory_percent", struct view_host, memory_percent, "by its last heartbeat"),
-            ROW(FLOAT, "load_percent", struct view_host, load_percent,
-                "the larger of both, with a guess at what was placed there since, up to 100; the "
-                "host with the lowest is chosen"),
-            ROW(INT32, "rooms", struct view_host, rooms, "starting, open and ending there"),
-            ROW(INT32, "servers", struct view_host, servers, "that run by its last heartbeat"),
-            ROW(INT32, "strangers", struct view_host, strangers, "of which are not ours"),
-            ROW(INT32, "deployments", struct view_host, deployments, "it has unpacked"),
-            ROW(INT64, "backoff_left_ms", struct view_host, backoff_left_ms,
-                "for so long it is passed over because a spawn failed there"),
-            ROW_OR_NULL(TIME, "heard_at", struct view_host, heard_wall_ms,
-                        "its last heartbeat; null: not since Muster started"),
-            ROW(TIME, "registered_at", struct view_host, registered_wall_ms, NULL),
+            ROW(BOOL, "now", struct view_removal, now, NULL),
+            ROW_WRITTEN(TEXT, "sentence", write_sentence, "yes or no, and why"),
+            {0},
+        },
+};
+
+_Static_assert(offsetof(struct host_answer, view) == 0, "what is written reads a view");
+
+const struct shape host_whole_shape = {
+    .name = "HostWithRemoval",
+    .help = "A host, and whether it may be taken away.",
+    .rows =
+        (const struct shape_row[]){
+            HOST_ROWS(struct host_answer, view.),
+            ROW_OBJECT("removal", removal_shape, struct host_answer, removal, NULL),
             {0},
         },
 };

@@ -5,7 +5,15 @@
 #include "api/shape.h"
 #include "core/view.h"
 
+/* A host, and whether it may be taken away. */
+struct host_answer {
+    struct view_host view;
+    struct view_removal removal;
+};
+
 extern const struct shape host_shape;       /* struct view_host */
+extern const struct shape host_whole_shape; /* struct host_answer */
+extern const struct shape removal_shape;    /* struct view_removal */
 extern const struct shape room_shape;       /* struct view_room */
 extern const struct shape room_whole_shape; /* struct room_answer */
 extern const struct shape room_seat_shape;  /* struct view_room_seat */

@@ -1,10 +1,13 @@
 #include "api/rest.h"
 
 #include "api/call.h"
+#include "api/cluster.h"
+#include "api/console.h"
 #include "api/feed.h"
 #include "api/forwarded.h"
 #include "api/pubsub.h"
 #include "base/err.h"
+#include "store/backup.h"
 #include "wire/uri.h"
 
 #include <stdio.h>
@@ -89,7 +92,7 @@ static int check_token(struct call *c, struct str token)
 static bool needs_token(const struct call *c)
 {
     bool open = c->rest->metrics_open && c->operation->handle == handle_metrics;
-    return c->operation->scope != ACCESS_NONE && !open;
+    return operation_needs_token(c->operation) && !open;
 }
 
 static const char bearer[] = "Bearer ";
@@ -123,7 +126,8 @@ static int check_scope(struct call *c, bool known)
     if (!known)
         err = check_token(c, c->arguments.access_token);
     uint32_t missing = c->operation->scope & ~c->who.scopes;
-    if (err == 0 && missing != 0 && !(c->operation->own_scope & c->who.scopes)) {
+    if (err == 0 && missing != 0 &&
+        !((c->operation->own_scope | c->operation->other_scope) & c->who.scopes)) {
         err = ERR_FORBIDDEN;
         call_refuse(c, err, NULL, "This needs the scope %s, which the access token has not.",
                     access_scope_name(missing & -missing));
@@ -266,13 +270,29 @@ static int check(struct call *c)
     return err;
 }
 
+/* What a standby does not answer itself. */
+static bool is_leaders(const struct http_request *http)
+{
+    struct route found;
+    operation_route(http_method(http), http_path(http), &found);
+    bool known = found.operation && found.operation->by_any_node;
+    return !known && http_path(http)[0] == '/';
+}
+
 static void on_request(void *user, struct http_request *http)
 {
     struct rest *r = user;
+    const struct console_file *file = console_find(http_path(http));
+    if (file && http_method(http) == HTTP_GET) {
+        console_answer(file, http);
+        return;
+    }
     struct call *c = call_new(r, http);
     doors_read_clocks(r->doors);
     find_address(c);
-    if (check(c) == 0)
+    if (r->standby && is_leaders(http))
+        cluster_send_on(c);
+    else if (check(c) == 0)
         c->operation->handle(c);
     else
         call_answer(c);
@@ -315,7 +335,8 @@ static size_t body_max(void *user, const struct http_request *http)
 static void on_done(void *user, struct http_request *http)
 {
     (void)user;
-    call_free(http_data(http));
+    if (http_data(http)) /* a file of the console is no call */
+        call_free(http_data(http));
 }
 
 /* ── core speaks ───────────────────────────────────────────────────────────────────────────── */
@@ -335,7 +356,8 @@ static void hear_note(struct rest *r, const struct effect *e)
                 e->note == NOTE_TICKET_CANCELLED;
     if (over && r->waiting.len > 0)
         wake_waiting(r, e->ticket);
-    if (placed && r->waiting.len > 0)
+    bool left = e->note == NOTE_LOBBY_STARTED || e->note == NOTE_LOBBY_ABORTED;
+    if ((placed || left) && r->waiting.len > 0)
         wake_waiting(r, e->object);
 }
 
@@ -351,7 +373,7 @@ void rest_release(struct rest *r, const struct effect *effects, size_t n)
         const struct effect *e = &effects[i];
         struct call *c = NULL;
         if (e->kind == EFFECT_PLACED)
-            metrics_placed(r->metrics, e);
+            metrics_placed(r->metrics, e, r->doors->monotonic_us);
         if (e->kind == EFFECT_NOTE)
             hear_note(r, e);
         else if (e->kind == EFFECT_READ && (c = map_get(&r->calls, e->conn)))
@@ -408,6 +430,7 @@ void rest_init(struct rest *r, struct doors *doors, struct access *access, struc
     list_init(&r->patient);
     list_init(&r->asking);
     list_init(&r->resuming);
+    list_init(&r->lookups.waiting);
 }
 
 int rest_start(struct rest *r, const struct rest_config *config, const char **ret_why)
@@ -431,8 +454,10 @@ int rest_start(struct rest *r, const struct rest_config *config, const char **re
     r->metrics_open = config->metrics_open;
     r->deployments = config->deployments;
     deploy_sweep(r->deployments);
+    r->data = config->data;
+    backup_sweep(r->data);
     r->config_digest = config->config_digest ? config->config_digest : "";
-    struct http_place place = {config->ip, config->port, config->tls};
+    struct http_place place = {config->ip, config->port, config->tls, config->held_fd};
     return http_server_start(r->doors->loop, &place, &limits, &ops, &r->http, ret_why);
 }
 

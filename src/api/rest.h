@@ -6,6 +6,7 @@
 
 #include "api/access.h"
 #include "api/door.h"
+#include "api/lookup.h"
 #include "api/metrics.h"
 #include "api/seal.h"
 #include "base/list.h"
@@ -18,13 +19,17 @@
 
 struct agents;
 struct agones;
+struct archives;
 struct bus;
 struct buses;
 struct call;
+struct cluster_standby;
 struct feed;
 struct geo;
 struct login;
+struct store;
 struct tls;
+struct trends;
 
 enum {
     REST_BODY_MAX = 64 * 1024,
@@ -39,12 +44,14 @@ enum {
 struct rest_config {
     const char *ip;
     uint16_t port; /* 0 picks one */
+    int held_fd;   /* as a listener's */
     size_t connections;
     size_t connections_per_address;
     struct tls *tls;           /* NULL = plain; borrowed until rest_done */
     bool metrics_open;         /* GET /metrics needs no token */
     const char *config_digest; /* borrowed; may be rewritten by its owner */
     const char *deployments;   /* the folder of their archives, made when needed; borrowed */
+    const char *data;          /* the data folder, for backups; borrowed; NULL = there is none */
     const uint8_t *secret;     /* CORE_SECRET_SIZE bytes; not needed after rest_start */
 
     /* Whose X-Forwarded-For is believed; borrowed, see service_config. */
@@ -57,11 +64,20 @@ struct rest {
     struct access *access;
     struct metrics *metrics;
     struct feed *feed;
-    struct agents *agents; /* set by the service before it runs, as is the next */
+    struct trends *trends; /* this and the next three are set by the service before it runs */
+    struct store *store;
+    struct agents *agents;
     struct login *login;
-    struct buses *buses;   /* may be NULL, as the next two */
-    struct agones *agones; /* … also when no fleet lives in Kubernetes */
-    struct bus *pubsub;    /* NULL = there is none; see pubsub.h */
+    struct buses *buses;                   /* may be NULL, as the next two */
+    struct agones *agones;                 /* … also when no fleet lives in Kubernetes */
+    struct bus *pubsub;                    /* NULL = there is none; see pubsub.h */
+    const struct archives *archives;       /* of a leader; NULL = it has them all */
+    const struct cluster_standby *standby; /* NULL = this node serves; see cluster.h */
+
+    /* This node is to lead no more: once what is under way is answered, it stops. NULL = nobody
+     * else could lead. */
+    void (*step_down)(void *user);
+    void *step_down_user;
     struct http_server *http;
     struct seal seal; /* of players' access tokens */
     struct geo *geo;  /* borrowed from the service; NULL = nothing is known */
@@ -69,9 +85,13 @@ struct rest {
     size_t n_proxies;
     bool metrics_open;
     const char *deployments;
+    const char *data;
+    struct backup_job *backup; /* the one that is being made or sent; NULL = none */
     const char *config_digest;
     int64_t started_wall_ms;
     bool stopping;
+
+    struct lookups lookups; /* its history is set by the service */
 
     struct buf openapi; /* rendered when it is first asked for */
 

@@ -446,6 +446,8 @@ static void write_tls_expires(struct scrape *s, const char *name, const struct h
         write_port(s, name, "server", tls_expires_s(sources->server_tls));
     if (sources->manager_tls)
         write_port(s, name, "manager", tls_expires_s(sources->manager_tls));
+    if (sources->client_tls)
+        write_port(s, name, "client", tls_expires_s(sources->client_tls));
 }
 
 static void write_http_requests(struct scrape *s, const char *name, const struct how *how)
@@ -693,6 +695,14 @@ static void write_process(struct scrape *s, const char *name, const struct how *
     {                                                                                              \
         scrape_player_counter, offsetof(struct series, member_), NULL                              \
     }
+#define LOBBY(member_)                                                                             \
+    {                                                                                              \
+        scrape_lobby_counter, offsetof(struct series, member_), NULL                               \
+    }
+#define LOBBY_HISTOGRAM(member_)                                                                   \
+    {                                                                                              \
+        scrape_lobby_histogram, offsetof(struct series, lobbies.member_), &histogram_waits         \
+    }
 #define BROKER(member_)                                                                            \
     {                                                                                              \
         scrape_broker, offsetof(struct bus_figures, member_), NULL                                 \
@@ -733,6 +743,10 @@ static void write_process(struct scrape *s, const char *name, const struct how *
     {                                                                                              \
         write_feed, offsetof(struct feed_figures, member_), NULL                                   \
     }
+#define CELL(member_)                                                                              \
+    {                                                                                              \
+        scrape_cell, offsetof(struct cell_figures, member_), NULL                                  \
+    }
 #define PLAIN(write_)                                                                              \
     {                                                                                              \
         write_, 0, NULL                                                                            \
@@ -748,6 +762,19 @@ static const struct how hows[METRICS] = {
     [METRIC_CHOSEN_LOAD] = PLACE_HISTOGRAM(chosen_load, histogram_ratios),
     [METRIC_TICKETS_OPEN] = COUNT(tickets_open),
     [METRIC_TICKETS_KEPT] = COUNT(tickets_kept),
+
+    [METRIC_LOBBIES] = PLAIN(scrape_lobbies),
+    [METRIC_LOBBIES_CREATED] = LOBBY(notes[NOTE_LOBBY_CREATED]),
+    [METRIC_LOBBIES_TOTAL] = PLAIN(scrape_lobby_results),
+    [METRIC_LOBBY_START] = LOBBY_HISTOGRAM(starts),
+    [METRIC_LOBBY_WHOLE] = LOBBY_HISTOGRAM(wholes),
+    [METRIC_LOBBY_PLAYERS] = PLAIN(scrape_lobby_players),
+    [METRIC_LOBBY_MOVES] = LOBBY(notes[NOTE_LOBBY_MOVED]),
+    [METRIC_LOBBIES_LOST] = LOBBY(notes[NOTE_LOBBY_LOST]),
+    [METRIC_LOBBIES_BACK] = LOBBY(notes[NOTE_LOBBY_BACK]),
+    [METRIC_LOBBIES_ENDED] = LOBBY(notes[NOTE_LOBBY_ENDED]),
+    [METRIC_CLIENTS] = COUNT(clients),
+    [METRIC_CLIENTS_REPLACED] = SUM(NOTE_CLIENT_REPLACED),
 
     [METRIC_SERVERS] = PLAIN(write_servers),
     [METRIC_SERVERS_PASSED_OVER] = PLAIN(write_passed_over),
@@ -820,7 +847,7 @@ static const struct how hows[METRICS] = {
     [METRIC_TOKEN_MOVES] = PLACED(players.moves),
     [METRIC_TOKEN_COLLISIONS] = PLAIN(scrape_token_collisions),
     [METRIC_QUEUE_LENGTH] = PLAIN(scrape_queue_length),
-    [METRIC_QUEUE_WAIT] = {scrape_queue_waits, 0, &histogram_durations},
+    [METRIC_QUEUE_WAIT] = {scrape_queue_waits, 0, &histogram_waits},
     [METRIC_QUEUE_ABANDONED] = PLAIN(scrape_queue_abandoned),
     [METRIC_RESULTS_OWED] = COUNT(allocations_owed),
 
@@ -837,6 +864,17 @@ static const struct how hows[METRICS] = {
     [METRIC_CLUSTER_SERVERS] = PLAIN(scrape_cluster_servers),
     [METRIC_ROUTES] = PLAIN(scrape_routes),
     [METRIC_ROUTE_WRITES] = PLAIN(scrape_route_writes),
+    [METRIC_CELL_LEADER] = CELL(leads),
+    [METRIC_CELL_READY] = CELL(ready),
+    [METRIC_CELL_EPOCH] = CELL(epoch),
+    [METRIC_CELL_BATCH] = CELL(seq),
+    [METRIC_CELL_BEHIND] = CELL(behind),
+    [METRIC_CELL_LEASE] = PLAIN(scrape_cell_lease),
+    [METRIC_CELL_NODES] = PLAIN(scrape_cell_nodes),
+    [METRIC_CELL_STANDBYS_READY] = CELL(standbys_ready),
+    [METRIC_HISTORY_LINES] = PLAIN(scrape_history_lines),
+    [METRIC_HISTORY_BYTES] = PLAIN(scrape_history_bytes),
+    [METRIC_HISTORY_FAILING] = PLAIN(scrape_history_failing),
 
     [METRIC_COMMIT_DURATION] = OWN(write_histogram, commits, &histogram_durations),
     [METRIC_BATCH_BYTES] = OWN(write_histogram, batch_bytes, &histogram_bytes),
@@ -850,11 +888,15 @@ static const struct how hows[METRICS] = {
     [METRIC_FOLD_LAG_SECONDS] = PLAIN(write_fold_lag_seconds),
     [METRIC_JOURNAL_BATCHES] = STORE(journal_rows),
     [METRIC_JOURNAL_BYTES] = STORE(journal_bytes),
+    [METRIC_STATE_BYTES] = STORE(state_bytes),
+    [METRIC_DISK_BYTES] = STORE(disk_bytes),
+    [METRIC_DISK_FREE_BYTES] = STORE(disk_free_bytes),
 
     [METRIC_CONNECTIONS] = DOORS(write_connections, connections),
     [METRIC_ACCEPTED] = DOORS(write_doors, accepted),
     [METRIC_REFUSED] = PLAIN(write_refused),
     [METRIC_CUT] = DOORS(write_doors, cut),
+    [METRIC_SILENT] = DOORS(write_doors, silent),
     [METRIC_PROTOCOL_ERRORS] = DOORS(write_doors, protocol_errors),
     [METRIC_RECEIVED_BYTES] = DOORS(write_doors, received_bytes),
     [METRIC_SENT_BYTES] = DOORS(write_doors, sent_bytes),
@@ -897,6 +939,7 @@ void metrics_render(struct metrics *m, struct buf *out)
     if (s.core)
         core_count(s.core, &s.counts);
     s.has_store = m->sources.store && store_figures(m->sources.store, &s.store);
+    scrape_look_at_cell(&s);
     for (int i = 0; i < METRICS; i++) {
         exposition_family(out, families[i].name, families[i].type, families[i].help);
         hows[i].write(&s, families[i].name, &hows[i]);

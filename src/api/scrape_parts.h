@@ -1,9 +1,11 @@
 /* The inside of GET /metrics: what the functions of its table are given. scrape.c has the table;
- * scrape_player.c those of places for players, and of who else takes part in them. */
+ * scrape_player.c those of places for players, and of who else takes part in them, scrape_lobby.c
+ * those of lobbies, scrape_cell.c those of nodes. */
 #pragma once
 
 #include "api/exposition.h"
 #include "api/metrics_parts.h"
+#include "store/cell.h"
 #include "store/store.h"
 
 /* A series with its labels as text and its servers as they are now. */
@@ -12,6 +14,19 @@ struct spot {
     struct labels labels;
     bool has_servers;
     struct view_group group;
+};
+
+/* The cell of this node, and how this node stands in it. */
+struct cell_figures {
+    char cell[CELL_NAME_MAX]; /* "" = there is none */
+    int64_t leads;            /* 0 or 1, as the next */
+    int64_t ready;
+    int64_t epoch;
+    int64_t seq;
+    int64_t behind;
+    int64_t left_ms; /* of the lease */
+    int64_t standbys_ready;
+    int64_t nodes[3]; /* leader, standby, away */
 };
 
 struct scrape {
@@ -25,6 +40,7 @@ struct scrape {
     struct process_figures process;
     bool has_store;
     struct store_figures store;
+    struct cell_figures cell;
 };
 
 /* how->at is where the member stands in its struct. */
@@ -44,6 +60,14 @@ bool scrape_is_shown(const struct spot *p, uint64_t value);
 void scrape_labelled(struct scrape *s, const char *name, struct spot *p, const char *key,
                      const char *word, int64_t value);
 
+/* ── scrape_lobby.c ────────────────────────────────────────────────────────────────────────── */
+
+void scrape_lobbies(struct scrape *s, const char *name, const struct how *how);
+void scrape_lobby_results(struct scrape *s, const char *name, const struct how *how);
+void scrape_lobby_players(struct scrape *s, const char *name, const struct how *how);
+void scrape_lobby_counter(struct scrape *s, const char *name, const struct how *how);
+void scrape_lobby_histogram(struct scrape *s, const char *name, const struct how *how);
+
 /* ── scrape_player.c ───────────────────────────────────────────────────────────────────────── */
 
 void scrape_player_counter(struct scrape *s, const char *name, const struct how *how);
@@ -61,4 +85,15 @@ void scrape_cluster_writes(struct scrape *s, const char *name, const struct how 
 void scrape_cluster_reads(struct scrape *s, const char *name, const struct how *how);
 void scrape_cluster_servers(struct scrape *s, const char *name, const struct how *how);
 void scrape_routes(struct scrape *s, const char *name, const struct how *how);
+void scrape_history_lines(struct scrape *s, const char *name, const struct how *how);
+void scrape_history_bytes(struct scrape *s, const char *name, const struct how *how);
+void scrape_history_failing(struct scrape *s, const char *name, const struct how *how);
 void scrape_route_writes(struct scrape *s, const char *name, const struct how *how);
+
+/* ── scrape_cell.c ─────────────────────────────────────────────────────────────────────────── */
+
+/* Before the others. */
+void scrape_look_at_cell(struct scrape *s);
+void scrape_cell(struct scrape *s, const char *name, const struct how *how);
+void scrape_cell_lease(struct scrape *s, const char *name, const struct how *how);
+void scrape_cell_nodes(struct scrape *s, const char *name, const struct how *how);

@@ -3,6 +3,7 @@
 
 #include "api/agones.h"
 #include "api/bus.h"
+#include "api/history.h"
 #include "api/routes.h"
 
 #include <stdlib.h>
@@ -285,4 +286,32 @@ void scrape_route_writes(struct scrape *s, const char *name, const struct how *h
     routes_figures(s->m->sources.routes, &f);
     write_one(s, name, "result", "done", f.written);
     write_one(s, name, "result", "failed", f.failed);
+}
+
+void scrape_history_lines(struct scrape *s, const char *name, const struct how *how)
+{
+    struct recorder_figures f;
+    (void)how;
+    if (!history_figures(s->m->sources.history, &f))
+        return;
+    write_one(s, name, "result", "written", f.written);
+    write_one(s, name, "result", "lost", f.lost);
+}
+
+void scrape_history_bytes(struct scrape *s, const char *name, const struct how *how)
+{
+    struct recorder_figures f;
+    struct labels none = {0};
+    (void)how;
+    if (history_figures(s->m->sources.history, &f))
+        exposition_sample(s->out, name, &none, f.bytes);
+}
+
+void scrape_history_failing(struct scrape *s, const char *name, const struct how *how)
+{
+    struct recorder_figures f;
+    struct labels none = {0};
+    (void)how;
+    if (history_figures(s->m->sources.history, &f))
+        exposition_sample(s->out, name, &none, f.failing);
 }

@@ -4,17 +4,16 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "net/http_parts.h"
+#include "net/listening.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    BACKLOG = 4096,
     ACCEPT_MAX = 64, /* in one go; then others have their turn */
     /* What a connection may need of libmicrohttpd's memory: the head of a request, the head of an
      * answer, a piece of a stream. A longer head is refused with 431. */
@@ -283,6 +282,8 @@ static void rest(struct http_server *s, int64_t us)
 static void drive(struct http_server *s)
 {
     assert(!s->running);
+    if (!loop_may_write(s->loop)) /* a run would send answers that wait */
+        return;
     s->running = true;
     s->progress = false;
     s->run_began_us = clock_monotonic_us();
@@ -397,46 +398,6 @@ static struct MHD_Daemon *start_daemon(struct http_server *s)
 
 /* ── the server ────────────────────────────────────────────────────────────────────────────── */
 
-/* Accepted sockets inherit these. A client that vanished while it is being answered is found by the
- * user timeout, in a stream by the keepalive as well. */
-static bool set_options(int fd)
-{
-    static const struct {
-        int level;
-        int name;
-        int value;
-    } options[] = {
-        {SOL_SOCKET, SO_REUSEADDR, 1},          {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, 30},        {IPPROTO_TCP, TCP_KEEPINTVL, 10},
-        {IPPROTO_TCP, TCP_KEEPCNT, 3},          {IPPROTO_TCP, TCP_NODELAY, 1},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, 31000},
-    };
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) != 0)
-            return false;
-    }
-    return true;
-}
-
-static bool listen_on(struct http_server *s, const union address *wanted)
-{
-    bool v6 = wanted->any.sa_family == AF_INET6;
-    socklen_t len = v6 ? sizeof(wanted->v6) : sizeof(wanted->v4);
-    int fd = socket(wanted->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    socklen_t bound_len = sizeof(s->bound);
-    if (fd >= 0 && set_options(fd) && bind(fd, &wanted->any, len) == 0 &&
-        listen(fd, BACKLOG) == 0 && getsockname(fd, &s->bound.any, &bound_len) == 0) {
-        s->listen_fd = fd;
-        return true;
-    }
-    if (fd >= 0) {
-        int saved = errno;
-        (void)close(fd);
-        errno = saved;
-    }
-    return false;
-}
-
 static void on_closed(uv_handle_t *handle)
 {
     struct http_server *s = handle->data;
@@ -445,14 +406,14 @@ static void on_closed(uv_handle_t *handle)
 }
 
 /* Everything that can fail, before anything is given to the loop. */
-static const char *open_all(struct http_server *s, const char *ip, uint16_t port)
+static const char *open_all(struct http_server *s, const struct http_place *place)
 {
-    union address wanted;
-    s->listen_fd = -1;
-    if (!address_parse(ip, port, &wanted))
-        return "not an IP address";
-    if (!listen_on(s, &wanted))
-        return uv_strerror(uv_translate_sys_error(errno));
+    const char *why = NULL;
+    s->listen_fd = place->held_fd ? listening_share(place->held_fd, &why)
+                                  : listening_open(place->ip, place->port, &why);
+    if (s->listen_fd < 0)
+        return why;
+    listening_address(s->listen_fd, &s->bound);
     s->daemon = start_daemon(s);
     if (s->daemon)
         return NULL;
@@ -487,7 +448,7 @@ int http_server_start(struct loop *loop, const struct http_place *place,
     s->earliest_ms = HTTP_NEVER;
     list_init(&s->conns);
     list_init(&s->in_line);
-    const char *why = open_all(s, place->ip, place->port);
+    const char *why = open_all(s, place);
     if (why) {
         *ret_why = why;
         free(s);

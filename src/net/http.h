@@ -76,6 +76,7 @@ struct http_place {
     const char *ip;
     uint16_t port;   /* 0 picks a free one */
     struct tls *tls; /* borrowed; NULL = plain */
+    int held_fd;     /* as a listener's */
 };
 
 /* Binds and listens. 0, or ERR_IO with *ret_why, and nothing is left behind. */
@@ -109,6 +110,9 @@ enum http_method http_method(const struct http_request *r);
 const char *http_method_name(const struct http_request *r); /* as the client spelt it */
 const char *http_path(const struct http_request *r);        /* see uri_path; without the query */
 const char *http_header(const struct http_request *r, const char *name); /* NULL = absent */
+
+/* Appends path and query, escaped: the same target for somebody else, see uri_put. */
+void http_put_target(const struct http_request *r, struct buf *out);
 
 /* Appends every value of a header that may come several times, in order, with commas between them;
  * nothing when it is absent. */

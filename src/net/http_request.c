@@ -497,6 +497,11 @@ const char *http_path(const struct http_request *r)
     return uri_path(&r->uri);
 }
 
+void http_put_target(const struct http_request *r, struct buf *out)
+{
+    uri_put(out, &r->uri);
+}
+
 const char *http_header(const struct http_request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);

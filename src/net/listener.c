@@ -3,19 +3,18 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "net/listening.h"
 #include "net/loop.h"
 #include "net/stream.h"
 
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { BACKLOG = 4096 };
 
 struct listener {
     uv_tcp_t tcp;
     struct loop *loop;
     struct tls *tls;
+    struct loop_crowd *crowd;
     listener_accepted *accepted;
     void *user;
     union address bound;
@@ -33,48 +32,22 @@ static void on_connection(uv_stream_t *handle, int status)
                      l->loop->streams);
         return;
     }
-    struct stream *s = stream_accept(l->loop, handle, l->tls);
+    struct stream *s = stream_accept(l->loop, handle, l->tls, l->crowd);
     if (s)
         l->accepted(l->user, s);
     else
         l->refused++;
 }
 
-/* Accepted sockets inherit these, which saves six system calls for each. A peer that vanished is
- * found by the keepalive when nothing is under way, by the user timeout when something is. */
-static int set_options(uv_tcp_t *tcp)
+/* The socket is the handle's from here, also on failure. */
+static int listen_on(struct listener *l, int fd)
 {
-    static const struct {
-        int level;
-        int name;
-        int value;
-    } options[] = {
-        {IPPROTO_TCP, TCP_NODELAY, 1},   {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, 30}, {IPPROTO_TCP, TCP_KEEPINTVL, 10},
-        {IPPROTO_TCP, TCP_KEEPCNT, 3},   {IPPROTO_TCP, TCP_USER_TIMEOUT, 31000},
-    };
-    uv_os_fd_t fd;
-    int err = uv_fileno((uv_handle_t *)tcp, &fd);
-    for (size_t i = 0; err == 0 && i < sizeof(options) / sizeof(options[0]); i++) {
-        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) != 0)
-            err = uv_translate_sys_error(errno);
-    }
-    return err;
-}
-
-static int bind_and_listen(struct listener *l, const char *ip, uint16_t port)
-{
-    union address wanted;
-    if (!address_parse(ip, port, &wanted))
-        return UV_EAI_NONAME;
-    int err = uv_tcp_bind(&l->tcp, &wanted.any, 0);
-    if (err == 0)
-        err = set_options(&l->tcp);
-    if (err == 0)
-        err = uv_listen((uv_stream_t *)&l->tcp, BACKLOG, on_connection);
-    int len = sizeof(l->bound);
-    if (err == 0)
-        err = uv_tcp_getsockname(&l->tcp, &l->bound.any, &len);
+    listening_address(fd, &l->bound);
+    int err = uv_tcp_open(&l->tcp, fd);
+    if (err != 0)
+        (void)close(fd);
+    else
+        err = uv_listen((uv_stream_t *)&l->tcp, LISTENING_BACKLOG, on_connection);
     return err;
 }
 
@@ -96,13 +69,17 @@ int listener_start(struct loop *loop, const struct listener_place *place,
     struct listener *l = xcalloc(1, sizeof(*l));
     l->loop = loop;
     l->tls = place->tls;
+    l->crowd = place->crowd ? place->crowd : &loop->crowd;
     l->accepted = accepted;
     l->user = user;
     uv_tcp_init(&loop->uv, &l->tcp);
     l->tcp.data = l;
-    int err = bind_and_listen(l, place->ip, place->port);
-    if (err != 0) {
-        *ret_why = err == UV_EAI_NONAME ? "not an IP address" : uv_strerror(err);
+    int fd = place->held_fd ? listening_share(place->held_fd, ret_why)
+                            : listening_open(place->ip, place->port, ret_why);
+    int err = fd >= 0 ? listen_on(l, fd) : 0;
+    if (err != 0)
+        *ret_why = uv_strerror(err);
+    if (fd < 0 || err != 0) {
         listener_stop(l);
         return ERR_IO;
     }

@@ -8,14 +8,20 @@
 
 struct listener;
 struct loop;
+struct loop_crowd;
 struct stream;
 struct tls;
 
 /* Where to listen, and for what. */
 struct listener_place {
-    const char *ip;  /* never a name */
-    uint16_t port;   /* 0 picks a free one */
-    struct tls *tls; /* borrowed; NULL = plain */
+    const char *ip;           /* never a name */
+    uint16_t port;            /* 0 picks a free one */
+    struct tls *tls;          /* borrowed; NULL = plain */
+    struct loop_crowd *crowd; /* whose caps count; borrowed; NULL = the loop's */
+
+    /* A socket that listens already (listening.h) and stays its holder's; 0 = there is none, and
+     * one is opened. */
+    int held_fd;
 };
 
 /* A peer has connected. The callee must call stream_start. */

@@ -13,6 +13,11 @@ void loop_write(struct loop *loop)
         stream_write_now(n);
 }
 
+bool loop_may_write(const struct loop *loop)
+{
+    return !loop->hooks.may_write || loop->hooks.may_write(loop->hooks.user);
+}
+
 /* Handing on what was held back may resume other streams, and the hook may as well, so this goes
  * on until nobody is left: each stream is resumed a limited number of times by its owner. */
 static void end_of_turn(struct loop *loop)
@@ -90,7 +95,8 @@ static void on_tick(uv_timer_t *handle)
 
 void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct loop_limits *limits)
 {
-    *loop = (struct loop){.hooks = *hooks, .limits = *limits};
+    *loop = (struct loop){
+        .hooks = *hooks, .crowd = {.limits = *limits}, .streams_max = limits->streams};
     list_init(&loop->dirty);
     list_init(&loop->waiting);
     list_init(&loop->resumed);
@@ -113,6 +119,19 @@ void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct l
     uv_check_start(&loop->after_poll, on_after_poll);
 }
 
+void loop_share(struct loop *loop, struct loop_crowd *crowd, const struct loop_limits *limits,
+                size_t max)
+{
+    *crowd = (struct loop_crowd){.limits = *limits};
+    loop->streams_max = max;
+}
+
+void loop_crowd_done(struct loop_crowd *crowd)
+{
+    assert(crowd->streams == 0);
+    map_done(&crowd->by_address);
+}
+
 void loop_done(struct loop *loop)
 {
     uv_close((uv_handle_t *)&loop->tick, NULL);
@@ -125,7 +144,7 @@ void loop_done(struct loop *loop)
     (void)left;
     assert(loop->streams == 0);
 
-    map_done(&loop->by_address);
+    loop_crowd_done(&loop->crowd);
     for (size_t i = 0; i < loop->n_spares; i++)
         buf_done(&loop->spares[i]);
     free(loop->read_buffer);

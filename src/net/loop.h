@@ -36,6 +36,10 @@ struct loop_hooks {
     /* The loop has worked for so long since it last waited, and waits now. May be NULL. */
     void (*worked)(void *user, int64_t us);
     void *user;
+
+    /* Asked right before bytes are handed to the kernel: false = not one more may leave, on any
+     * connection. NULL = they may. */
+    bool (*may_write)(void *user);
 };
 
 /* More connections than this are accepted and closed at once, with a line in the log. */
@@ -44,18 +48,27 @@ struct loop_limits {
     size_t streams_per_address;
 };
 
+/* A crowd: the streams of listeners that share caps. Whoever may come from anywhere has one of his
+ * own, so that he cannot take the places of others. Owned by whoever made it; outlives its streams.
+ */
+struct loop_crowd {
+    struct loop_limits limits;
+    size_t streams;
+    struct map by_address; /* address_key -> number of streams, as a pointer */
+};
+
 struct loop {
     uv_loop_t uv;
 
     /* The rest belongs to the files of this folder. */
     struct loop_hooks hooks;
-    struct loop_limits limits;
+    struct loop_crowd crowd; /* of listeners that name no other */
     uv_timer_t tick;
     uv_prepare_t before_poll;
     uv_check_t after_poll;
-    uv_idle_t hurry; /* active while handshakes wait: the poll does not */
-    size_t streams;
-    struct map by_address;  /* address_key -> number of streams, as a pointer */
+    uv_idle_t hurry;        /* active while handshakes wait: the poll does not */
+    size_t streams;         /* over all crowds */
+    size_t streams_max;     /* … at most: may be less than their sum, see loop_share */
     struct list dirty;      /* streams with output to write at the end of this turn */
     struct list waiting;    /* streams whose output goes along with their next, or with the tick */
     struct list resumed;    /* streams that may be read again, perhaps with input held back */
@@ -73,6 +86,13 @@ struct loop {
 /* The hooks' tick begins at once; nothing happens before loop_run. */
 void loop_init(struct loop *loop, const struct loop_hooks *hooks, const struct loop_limits *limits);
 
+/* Makes another crowd, and lets all of them have max streams together. */
+void loop_share(struct loop *loop, struct loop_crowd *crowd, const struct loop_limits *limits,
+                size_t max);
+
+/* Its streams must be gone. */
+void loop_crowd_done(struct loop_crowd *crowd);
+
 /* Everything on the loop must have been closed by its owner; waits for that and frees the rest. */
 void loop_done(struct loop *loop);
 
@@ -82,6 +102,9 @@ void loop_stop(struct loop *loop);
 
 /* Writes what is waiting now instead of at the end of the turn. */
 void loop_write(struct loop *loop);
+
+/* For the files of this folder: what hooks.may_write says. */
+bool loop_may_write(const struct loop *loop);
 
 /* True at most once a second: a flood of connections must not become a flood of log lines. */
 bool loop_may_complain(struct loop *loop);

@@ -25,11 +25,12 @@ struct rest {
 struct stream {
     uv_tcp_t tcp;
     struct loop *loop;
+    struct loop_crowd *crowd;
     const struct stream_ops *ops; /* NULL until started */
     void *user;
     enum stream_state state;
     bool paused;
-    bool counted;                /* among the loop's streams */
+    bool counted;                /* among its crowd's and the loop's streams */
     bool said_goodbye;           /* our half is shut down */
     struct tls *tls;             /* NULL = plain */
     struct tls_session *session; /* from a TLS peer's first bytes on */
@@ -53,11 +54,13 @@ static void count_out(struct stream *s)
     if (!s->counted)
         return;
     uint64_t key = address_key(&s->peer);
-    uintptr_t n = (uintptr_t)map_get(&s->loop->by_address, key);
+    struct map *by_address = &s->crowd->by_address;
+    uintptr_t n = (uintptr_t)map_get(by_address, key);
     if (n > 1)
-        map_put(&s->loop->by_address, key, (void *)(n - 1));
+        map_put(by_address, key, (void *)(n - 1));
     else
-        map_remove(&s->loop->by_address, key);
+        map_remove(by_address, key);
+    s->crowd->streams--;
     s->loop->streams--;
 }
 
@@ -185,7 +188,7 @@ static void write_out(struct stream *s)
         return;
     if (s->session)
         seal(s);
-    if (s->out.len == 0 || s->state == STREAM_CLOSED)
+    if (s->out.len == 0 || s->state == STREAM_CLOSED || !loop_may_write(s->loop))
         return;
     uv_buf_t bytes = uv_buf_init((char *)s->out.data, (unsigned)s->out.len);
     int n = uv_try_write((uv_stream_t *)&s->tcp, &bytes, 1);
@@ -466,11 +469,11 @@ const char *stream_peer(const struct stream *s, char dst[ADDRESS_MAX])
 /* NULL, or why the peer may not have one more connection. */
 static const char *over_cap(const struct stream *s)
 {
-    const struct loop *loop = s->loop;
-    if (loop->streams >= loop->limits.streams)
+    const struct loop_crowd *crowd = s->crowd;
+    if (crowd->streams >= crowd->limits.streams || s->loop->streams >= s->loop->streams_max)
         return "too many connections";
-    uintptr_t n = (uintptr_t)map_get(&loop->by_address, address_key(&s->peer));
-    if (n >= loop->limits.streams_per_address)
+    uintptr_t n = (uintptr_t)map_get(&crowd->by_address, address_key(&s->peer));
+    if (n >= crowd->limits.streams_per_address)
         return "too many connections from this address";
     return NULL;
 }
@@ -478,17 +481,20 @@ static const char *over_cap(const struct stream *s)
 static void count_in(struct stream *s)
 {
     uint64_t key = address_key(&s->peer);
-    uintptr_t n = (uintptr_t)map_get(&s->loop->by_address, key);
-    map_put(&s->loop->by_address, key, (void *)(n + 1));
+    uintptr_t n = (uintptr_t)map_get(&s->crowd->by_address, key);
+    map_put(&s->crowd->by_address, key, (void *)(n + 1));
+    s->crowd->streams++;
     s->loop->streams++;
     s->counted = true;
 }
 
-struct stream *stream_accept(struct loop *loop, uv_stream_t *listening, struct tls *tls)
+struct stream *stream_accept(struct loop *loop, uv_stream_t *listening, struct tls *tls,
+                             struct loop_crowd *crowd)
 {
     struct stream *s = xcalloc(1, sizeof(*s));
     s->loop = loop;
     s->tls = tls;
+    s->crowd = crowd;
     uv_tcp_init(&loop->uv, &s->tcp);
     s->tcp.data = s;
     int peer_len = sizeof(s->peer);
@@ -503,7 +509,7 @@ struct stream *stream_accept(struct loop *loop, uv_stream_t *listening, struct t
     char peer[ADDRESS_MAX];
     if (loop_may_complain(loop))
         log_line(LOG_WARN, "connection refused", "peer=%s reason=\"%s\" open=%zu",
-                 stream_peer(s, peer), refused, loop->streams);
+                 stream_peer(s, peer), refused, crowd->streams);
     stream_close(s, refused);
     return NULL;
 }

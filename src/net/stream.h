@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct loop;
+struct loop_crowd;
 struct stream;
 struct tls;
 struct uv_stream_s;
@@ -35,7 +36,8 @@ struct stream_ops {
 
 /* Takes the connection waiting on a listening handle. NULL when it cannot be had or is over a cap;
  * then it has been dealt with and logged. stream_start must follow. tls NULL = plain. */
-struct stream *stream_accept(struct loop *loop, struct uv_stream_s *listening, struct tls *tls);
+struct stream *stream_accept(struct loop *loop, struct uv_stream_s *listening, struct tls *tls,
+                             struct loop_crowd *crowd);
 
 /* What a peer can make us hold. A peer that leaves more than output_cap bytes to us that the kernel
  * will not take does not read: it is cut off, with one line in the log. */
