@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,25 +37,33 @@
 #endif
 
 enum {
-    FRAME_MAX = 16384, /* largest value of the length field */
-    OUT_MAX = 65536,   /* output buffer */
-    OUT_PUMP = 32768,  /* pump() leaves the rest to replies */
-    READ_ROUNDS = 4,   /* reads per poll, so that Muster cannot starve the game's loop */
-    ADDRESSES = 4,
+    FRAME_MAX = 16384,  /* largest value of the length field */
+    OUT_MAX = 65536,    /* output buffer */
+    OUT_PUMP = 32768,   /* pump() leaves the rest to replies */
+    READ_ROUNDS = 4,    /* reads per poll, so that Muster cannot starve the game's loop */
+    HOST_ADDRESSES = 4, /* of one host in the list */
+    ADDRESSES = MUSTER_MAX_ADDRESSES * HOST_ADDRESSES,
     HOST_MAX = 256,
+    PORT_MAX = 8,
     COUNT_MAX = 1000000,
 
     CONNECT_MS = 5000,
+    CONNECT_ONE_OF_MS = 2000, /* … where another address could be tried meanwhile */
+    HOPS_MAX = 3,             /* leaders that are believed in one round */
     HANDSHAKE_MS = 10000,
     HEARTBEAT_MS = 10000,
     UNCONFIRMED_MS = 150000,
-    PING_MS = 10000,   /* nothing heard for so long: ask */
-    SILENT_MS = 30000, /* still nothing: gone */
+    GREETING_ONE_OF_MS = 3000,
+    PING_MS = 10000,       /* nothing heard for so long: ask */
+    SILENT_MS = 30000,     /* still nothing: gone */
+    PING_ONE_OF_MS = 5000, /* where another may be leading already */
+    SILENT_ONE_OF_MS = 10000,
     REPEAT_MS = 10000, /* READY and MATCH_ENDED are repeated until answered */
     BACKOFF_FIRST_MS = 200,
     BACKOFF_MAX_MS = 10000,
     STEADY_MS = 10000,    /* a connection that lasted this long resets the back-off */
     FAILURES_GREETED = 2, /* one that was greeted brings it back to 800 ms */
+    FAILURES_STANDBY = 3, /* a standby that answers, to 1,600 ms: somebody is about to lead */
     CLOCK_STEP_MS = 1000, /* a larger difference is a clock that was set, not noise */
     TIMEOUT_MAX_MS = 60000,
 };
@@ -87,7 +96,8 @@ enum command {
 /*                                     ┌─ with TLS ─▶ SECURING ─┐
  *  WAITING ──due──▶ CONNECTING ──connected─────────────────────────▶ GREETING ──yes──▶ REGISTERED
  *     ▲                 │                        │                     │                 │
- *     └───────── any failure, after a back-off ──┴─────────────────────┴─────────────────┘  */
+ *     └────────── any failure: due is at once ───┴─────────────────────┴─────────────────┘
+ *                 or after a back-off, as plan_retry says  */
 enum link_state { LINK_WAITING, LINK_CONNECTING, LINK_SECURING, LINK_GREETING, LINK_REGISTERED };
 
 /*            later                answered yes              the game, or nobody came
@@ -126,6 +136,7 @@ struct departure {
 struct address {
     struct sockaddr_storage name;
     socklen_t len;
+    size_t host; /* whose it is */
 };
 
 struct muster_server {
@@ -133,9 +144,22 @@ struct muster_server {
     struct muster_callbacks calls;
     void *user;
 
+    char hosts[MUSTER_MAX_ADDRESSES][HOST_MAX]; /* without their ports */
+    size_t n_hosts;
     struct address addresses[ADDRESSES];
     size_t n_addresses;
     size_t next_address;
+
+    /* A round is each address of the list once, and a few leaders that were named on the way. */
+    size_t tried;
+    int hops;
+    bool standby_spoke; /* in this round … */
+    bool in_cell;       /* … or ever: there are several nodes, whatever the list says */
+    bool has_named;     /* a standby said where the leader is: that is tried next */
+    struct address named;
+    char named_host[HOST_MAX];
+    char host[HOST_MAX]; /* of this connection: TLS wants a certificate for it */
+    char address[HOST_MAX + PORT_MAX + 3];
 
     enum link_state link;
     int fd;
@@ -220,6 +244,8 @@ const char *muster_error_text(int error)
     case MUSTER_E_TLS_CERTIFICATE:
         return "our certificate or its key cannot be read, is none in PEM, or they do not belong "
                "together";
+    case MUSTER_E_STANDBY:
+        return "this node of Muster does not lead";
     }
     return "unknown error";
 }
@@ -777,6 +803,66 @@ static void registered(struct muster_server *m, int32_t id, int64_t now)
         m->calls.registered(m->user, id);
 }
 
+static bool split_address(const char *text, char host[HOST_MAX], char port[PORT_MAX]);
+static bool find_numeric(const char *host, const char *port, struct address *ret);
+
+/* The address at the end of "This node is a standby; the leader of cell default is at
+ * 10.0.0.1:11032"; NULL when it does not end so. */
+static const char *leader_in(const char *sentence)
+{
+    static const char words[] = " is at ";
+    const char *found = NULL;
+    for (const char *at = sentence; (at = strstr(at, words)); at++)
+        found = at + strlen(words);
+    return found && *found && !strchr(found, ' ') ? found : NULL;
+}
+
+static bool says_nobody_leads(const char *sentence)
+{
+    return strstr(sentence, "nobody leads cell ") != NULL;
+}
+
+/* Where the leader is, when that can be known without a lookup, which would block: it is an IP
+ * address, or a host of the list. */
+static bool find_leader(const struct muster_server *m, const char *text, struct address *ret,
+                        char host[HOST_MAX])
+{
+    char port[PORT_MAX];
+    char *end = NULL;
+    if (!split_address(text, host, port))
+        return false;
+    if (find_numeric(host, port, ret))
+        return true;
+    unsigned long number = strtoul(port, &end, 10);
+    for (size_t i = 0; *end == '\0' && number > 0 && number <= 65535 && i < m->n_addresses; i++) {
+        if (strcasecmp(m->hosts[m->addresses[i].host], host) != 0)
+            continue;
+        *ret = m->addresses[i];
+        in_port_t there = htons((in_port_t)number);
+        if (ret->name.ss_family == AF_INET)
+            ((struct sockaddr_in *)&ret->name)->sin_port = there;
+        else
+            ((struct sockaddr_in6 *)&ret->name)->sin6_port = there;
+        return true;
+    }
+    return false;
+}
+
+/* Two nodes that name each other lead nowhere: after HOPS_MAX the list goes on, and its back-off.
+ */
+static void refused(struct muster_server *m, const char *why)
+{
+    const char *leader = leader_in(why);
+    if (!leader && !says_nobody_leads(why)) {
+        fail(m, MUSTER_E_REFUSED, why);
+        return;
+    }
+    m->standby_spoke = m->in_cell = true;
+    m->has_named = leader && m->hops < HOPS_MAX && find_leader(m, leader, &m->named, m->named_host);
+    m->hops += m->has_named ? 1 : 0;
+    fail(m, MUSTER_E_STANDBY, why);
+}
+
 static void on_handshake_response(struct muster_server *m, struct reader *r, int64_t now)
 {
     bool yes = take_flag(r);
@@ -786,7 +872,7 @@ static void on_handshake_response(struct muster_server *m, struct reader *r, int
     if (!complete(r))
         return;
     if (!yes) {
-        fail(m, MUSTER_E_REFUSED, error);
+        refused(m, error);
         return;
     }
     if (m->clock != CLOCK_MEASURED) {
@@ -1111,19 +1197,24 @@ static bool is_ip(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-static int tls_set(struct tls *t, const struct muster_options *o, int fd)
+/* Whom the certificate must be for. */
+static const char *tls_name(const struct muster_server *m)
 {
-    t->expected[0] = (gnutls_typed_vdata_st){.type = GNUTLS_DT_DNS_HOSTNAME,
-                                             .data = (unsigned char *)o->tls_server_name};
+    return m->options.tls_server_name ? m->options.tls_server_name : m->host;
+}
+
+static int tls_set(struct tls *t, const char *name, int fd)
+{
+    t->expected[0] =
+        (gnutls_typed_vdata_st){.type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)name};
     t->expected[1] = (gnutls_typed_vdata_st){.type = GNUTLS_DT_KEY_PURPOSE_OID,
                                              .data = (unsigned char *)GNUTLS_KP_TLS_WWW_SERVER};
     int error =
         gnutls_priority_set_direct(t->session, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2", NULL);
     if (error == 0)
         error = gnutls_credentials_set(t->session, GNUTLS_CRD_CERTIFICATE, t->credentials);
-    if (error == 0 && !is_ip(o->tls_server_name)) /* an address may not be said there */
-        error = gnutls_server_name_set(t->session, GNUTLS_NAME_DNS, o->tls_server_name,
-                                       strlen(o->tls_server_name));
+    if (error == 0 && !is_ip(name)) /* an address may not be said there */
+        error = gnutls_server_name_set(t->session, GNUTLS_NAME_DNS, name, strlen(name));
     gnutls_session_set_verify_cert2(t->session, t->expected, 2, 0);
     gnutls_transport_set_int(t->session, fd);
     return error;
@@ -1151,7 +1242,7 @@ static void tls_begin(struct muster_server *m)
     if (error)
         fail(m, MUSTER_E_TLS, muster_error_text(error));
     else if (gnutls_init(&t->session, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0 ||
-             tls_set(t, &m->options, m->fd) < 0)
+             tls_set(t, tls_name(m), m->fd) < 0)
         fail(m, MUSTER_E_TLS, muster_error_text(MUSTER_E_TLS));
 }
 
@@ -1183,7 +1274,7 @@ static void tls_explain_certificate(struct muster_server *m)
         snprintf(text, sizeof(text),
                  "Muster's certificate is not valid yet; is this machine's clock right?");
     else if (status & GNUTLS_CERT_UNEXPECTED_OWNER)
-        snprintf(text, sizeof(text), "Muster's certificate is not for %.150s", o->tls_server_name);
+        snprintf(text, sizeof(text), "Muster's certificate is not for %.150s", tls_name(m));
     else
         snprintf(text, sizeof(text), "Muster's certificate is not acceptable (%#x)", status);
     fail(m, MUSTER_E_TLS, text);
@@ -1396,13 +1487,46 @@ static int open_socket(int family)
     return fd;
 }
 
+/* The leader that was named, or the next of the list. */
+static struct address choose_address(struct muster_server *m)
+{
+    if (m->has_named) {
+        m->has_named = false;
+        memcpy(m->host, m->named_host, sizeof(m->host));
+        return m->named;
+    }
+    struct address a = m->addresses[m->next_address];
+    m->next_address = (m->next_address + 1) % m->n_addresses;
+    m->tried++;
+    memcpy(m->host, m->hosts[a.host], sizeof(m->host));
+    return a;
+}
+
+/* host:port as it is written. */
+static void name_address(struct muster_server *m, const struct address *a)
+{
+    in_port_t port = a->name.ss_family == AF_INET
+                         ? ((const struct sockaddr_in *)&a->name)->sin_port
+                         : ((const struct sockaddr_in6 *)&a->name)->sin6_port;
+    bool v6 = strchr(m->host, ':') != NULL;
+    snprintf(m->address, sizeof(m->address), "%s%s%s:%d", v6 ? "[" : "", m->host, v6 ? "]" : "",
+             ntohs(port));
+}
+
+/* Where another node could be asked meanwhile, one that is silent is not waited for as long. */
+static int64_t patience(const struct muster_server *m, int64_t alone_ms, int64_t one_of_ms)
+{
+    return m->n_addresses > 1 || m->in_cell ? one_of_ms : alone_ms;
+}
+
 static void connect_start(struct muster_server *m, int64_t now)
 {
-    const struct address *a = &m->addresses[m->next_address];
-    m->next_address = (m->next_address + 1) % m->n_addresses;
+    const struct address to = choose_address(m);
+    const struct address *a = &to;
+    name_address(m, a);
     m->fd = open_socket(a->name.ss_family);
     m->link = LINK_CONNECTING;
-    m->until_ms = now + CONNECT_MS;
+    m->until_ms = now + patience(m, CONNECT_MS, CONNECT_ONE_OF_MS);
     if (m->fd < 0 || (connect(m->fd, (const struct sockaddr *)&a->name, a->len) < 0 &&
                       errno != EINPROGRESS && errno != EINTR))
         fail(m, MUSTER_E_CONNECT, strerror(errno));
@@ -1411,7 +1535,7 @@ static void connect_start(struct muster_server *m, int64_t now)
 static void greet(struct muster_server *m, int64_t now)
 {
     m->link = LINK_GREETING;
-    m->until_ms = now + HANDSHAKE_MS;
+    m->until_ms = now + patience(m, HANDSHAKE_MS, GREETING_ONE_OF_MS);
     m->heard_ms = now;
     m->pinged = false;
     m->asked_ms = now;
@@ -1439,7 +1563,7 @@ static void connect_finish(struct muster_server *m, int64_t now)
         return;
     }
     m->link = LINK_SECURING;
-    m->until_ms = now + CONNECT_MS;
+    m->until_ms = now + patience(m, CONNECT_MS, CONNECT_ONE_OF_MS);
     tls_begin(m);
 }
 
@@ -1463,9 +1587,9 @@ static void heartbeat(struct muster_server *m, int64_t now)
 
 static void watch_silence(struct muster_server *m, int64_t now)
 {
-    if (now - m->heard_ms >= SILENT_MS) {
+    if (now - m->heard_ms >= patience(m, SILENT_MS, SILENT_ONE_OF_MS)) {
         fail(m, MUSTER_E_SILENT, muster_error_text(MUSTER_E_SILENT));
-    } else if (now - m->heard_ms >= PING_MS && !m->pinged) {
+    } else if (now - m->heard_ms >= patience(m, PING_MS, PING_ONE_OF_MS) && !m->pinged) {
         send_empty(m, PING);
         m->pinged = true;
     }
@@ -1490,6 +1614,35 @@ static int64_t backoff(struct muster_server *m)
     return (int64_t)(draw(m) % (uint64_t)(limit + 1));
 }
 
+static void begin_round(struct muster_server *m)
+{
+    m->tried = 0;
+    m->hops = 0;
+    m->standby_spoke = false;
+}
+
+/* How long to wait: not at all while the list is not through, or a leader was named. A connection
+ * that was greeted and did not last is no reason to hurry to the next address: two processes that
+ * drive each other away would do nothing else. */
+static int64_t plan_retry(struct muster_server *m, bool greeted, bool steady)
+{
+    if (greeted)
+        begin_round(m);
+    if (steady)
+        m->failures = 0;
+    else if (greeted && m->failures > FAILURES_GREETED)
+        m->failures = FAILURES_GREETED;
+    bool others = m->n_addresses > 1 && m->tried < m->n_addresses;
+    if (m->has_named || (others && steady == greeted))
+        return 0;
+    if (m->standby_spoke && m->failures > FAILURES_STANDBY)
+        m->failures = FAILURES_STANDBY;
+    int64_t wait_ms = backoff(m);
+    m->failures++;
+    begin_round(m);
+    return wait_ms;
+}
+
 /* Acts on a noted failure. Matches and all that is owed stay. */
 static void lose(struct muster_server *m, int64_t now)
 {
@@ -1503,12 +1656,7 @@ static void lose(struct muster_server *m, int64_t now)
     m->out_len = 0;
     m->link = LINK_WAITING;
     m->id = 0;
-    if (steady)
-        m->failures = 0;
-    else if (greeted && m->failures > FAILURES_GREETED)
-        m->failures = FAILURES_GREETED;
-    int64_t wait_ms = backoff(m);
-    m->failures++;
+    int64_t wait_ms = plan_retry(m, greeted, steady);
     m->until_ms = now + wait_ms;
 
     enum muster_error why = m->failed;
@@ -1572,7 +1720,9 @@ static int64_t next_due(const struct muster_server *m)
         return m->until_ms;
     if (pump_has_work(m))
         return INT64_MIN;
-    int64_t due = earliest(m->heartbeat_due_ms, m->heard_ms + (m->pinged ? SILENT_MS : PING_MS));
+    int64_t quiet_ms =
+        m->pinged ? patience(m, SILENT_MS, SILENT_ONE_OF_MS) : patience(m, PING_MS, PING_ONE_OF_MS);
+    int64_t due = earliest(m->heartbeat_due_ms, m->heard_ms + quiet_ms);
     for (size_t i = 0; i < m->n_matches; i++) {
         const struct match *match = &m->matches[i];
         if (match_can_expire(match))
@@ -1596,6 +1746,11 @@ void muster_server_disconnect(struct muster_server *m)
 {
     if (m->link != LINK_WAITING)
         fail(m, MUSTER_E_DROPPED, muster_error_text(MUSTER_E_DROPPED));
+}
+
+const char *muster_server_address(const struct muster_server *m)
+{
+    return m->address;
 }
 
 int32_t muster_server_id(const struct muster_server *m)
@@ -1726,8 +1881,7 @@ int muster_match_end(struct muster_server *m, int32_t lobby, int8_t winning_team
 }
 
 /* "host:port" or "[v6]:port" into its parts. */
-static bool split_address(const char *text, char *host, size_t host_size, char *port,
-                          size_t port_size)
+static bool split_address(const char *text, char host[HOST_MAX], char port[PORT_MAX])
 {
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text || colon[1] == '\0')
@@ -1739,7 +1893,7 @@ static bool split_address(const char *text, char *host, size_t host_size, char *
         text++;
         n -= 2;
     }
-    if (n >= host_size || strlen(colon + 1) >= port_size)
+    if (n >= HOST_MAX || strlen(colon + 1) >= PORT_MAX)
         return false;
     memcpy(host, text, n);
     host[n] = '\0';
@@ -1747,21 +1901,61 @@ static bool split_address(const char *text, char *host, size_t host_size, char *
     return true;
 }
 
-static int resolve(struct muster_server *m, const char *server, char host[HOST_MAX])
+static void address_set(struct address *to, const struct addrinfo *from)
 {
-    char port[8];
-    if (!split_address(server, host, HOST_MAX, port, sizeof(port)))
-        return MUSTER_E_OPTIONS;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    memcpy(&to->name, from->ai_addr, from->ai_addrlen);
+    to->len = from->ai_addrlen;
+}
+
+/* True when host is an IP address; never blocks. */
+static bool find_numeric(const char *host, const char *port, struct address *ret)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     if (getaddrinfo(host, port, &hints, &found) != 0)
-        return MUSTER_E_RESOLVE;
-    for (struct addrinfo *a = found; a && m->n_addresses < ADDRESSES; a = a->ai_next) {
+        return false;
+    *ret = (struct address){0};
+    address_set(ret, found);
+    freeaddrinfo(found);
+    return true;
+}
+
+/* Looks one up and adds what is found; nothing is no failure yet. */
+static void look_up(struct muster_server *m, size_t host, const char *port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(m->hosts[host], port, &hints, &found) != 0)
+        return;
+    size_t n = 0;
+    for (struct addrinfo *a = found; a && n < HOST_ADDRESSES; a = a->ai_next, n++) {
         struct address *to = &m->addresses[m->n_addresses++];
-        memcpy(&to->name, a->ai_addr, a->ai_addrlen);
-        to->len = a->ai_addrlen;
+        address_set(to, a);
+        to->host = host;
     }
     freeaddrinfo(found);
+}
+
+/* "host:port" and more of them, with commas between them. One name that cannot be looked up is left
+ * out: it may be that of the node that is gone. */
+static int resolve(struct muster_server *m, const char *server)
+{
+    char one[HOST_MAX + PORT_MAX + 3];
+    char port[PORT_MAX];
+    for (const char *at = server; at;) {
+        size_t n = strcspn(at, ",");
+        if (m->n_hosts == MUSTER_MAX_ADDRESSES || n >= sizeof(one))
+            return MUSTER_E_OPTIONS;
+        memcpy(one, at, n);
+        one[n] = '\0';
+        if (!split_address(one, m->hosts[m->n_hosts], port))
+            return MUSTER_E_OPTIONS;
+        if (port[strspn(port, "0123456789")])
+            return MUSTER_E_RESOLVE;
+        look_up(m, m->n_hosts++, port);
+        at = at[n] ? at + n + 1 : NULL;
+    }
     return m->n_addresses > 0 ? MUSTER_OK : MUSTER_E_RESOLVE;
 }
 
@@ -1786,7 +1980,7 @@ static const char *copy_text(const char *s, bool *missing)
 }
 
 /* Fills in the defaults and makes the strings ours. */
-static int options_take(struct muster_options *o, const char *host)
+static int options_take(struct muster_options *o)
 {
     bool missing = false;
     o->server = NULL; /* resolved already */
@@ -1795,7 +1989,7 @@ static int options_take(struct muster_options *o, const char *host)
     o->tls_ca = copy_text(o->tls_ca, &missing);
     o->tls_certificate = copy_text(o->tls_certificate, &missing);
     o->tls_key = copy_text(o->tls_key, &missing);
-    o->tls_server_name = copy_text(o->tls_server_name ? o->tls_server_name : host, &missing);
+    o->tls_server_name = copy_text(o->tls_server_name, &missing);
     if (o->unconfirmed_ms == 0)
         o->unconfirmed_ms = UNCONFIRMED_MS;
     if (o->heartbeat_ms == 0)
@@ -1840,11 +2034,10 @@ int muster_server_new(const struct muster_options *options,
     m->count_told = -1;
     if (callbacks)
         m->calls = *callbacks;
-    char host[HOST_MAX];
-    int error = resolve(m, options->server, host);
+    int error = resolve(m, options->server);
     if (!error) {
         m->options = *options;
-        error = options_take(&m->options, host);
+        error = options_take(&m->options);
     }
     if (!error && options->tls_ca)
         error = tls_check(&m->options);

@@ -47,12 +47,15 @@ enum muster_error {
     MUSTER_E_TLS_ABSENT = -16,
     MUSTER_E_TLS_CA = -17,
     MUSTER_E_TLS_CERTIFICATE = -18,
+    /* why a connection ended: this node stands by for another, as its sentence says */
+    MUSTER_E_STANDBY = -19,
 };
 
 /* A short sentence without a full stop. Never NULL. */
 const char *muster_error_text(int error);
 
 enum {
+    MUSTER_MAX_ADDRESSES = 8,  /* of `server` */
     MUSTER_MAX_MATCHES = 1000, /* most matches one server may offer */
     MUSTER_MAX_LISTED = 255,   /* most lobbies one match list can name */
     MUSTER_MAX_VALIDATIONS = 64,
@@ -62,10 +65,13 @@ enum {
 };
 
 struct muster_options {
-    const char *server; /* Muster's server port: "127.0.0.1:11032", "[::1]:11032", "host:11032" */
-    const char *token;  /* enrolment token; NULL or "" where Muster runs with --dev */
-    const char *ip;     /* where players reach this server */
-    int32_t port;       /* 1024–65535 */
+    /* Muster's server port: "127.0.0.1:11032", "[::1]:11032", "host:11032". Where several nodes can
+     * stand in for each other, the ports of all of them with commas between them, at most
+     * MUSTER_MAX_ADDRESSES: "10.0.0.1:11032,10.0.0.2:11032". Whoever leads is found among them. */
+    const char *server;
+    const char *token; /* enrolment token; NULL or "" where Muster runs with --dev */
+    const char *ip;    /* where players reach this server */
+    int32_t port;      /* 1024–65535 */
     int8_t region;
     int32_t max_matches; /* 1–MUSTER_MAX_MATCHES */
 
@@ -74,7 +80,8 @@ struct muster_options {
     const char *tls_ca;          /* NULL = plain TCP; a file, of one or more authorities */
     const char *tls_certificate; /* what Muster is shown where it asks; NULL = nothing */
     const char *tls_key;
-    const char *tls_server_name; /* NULL = the host in `server`, a name or an IP address */
+    const char *tls_server_name; /* NULL = the host that is connected to, as `server` or a standby
+                                    has it: a name or an IP address; else this for all of them */
 
     /* A match nobody followed up (no READY answered yes, no player admitted) is given up after
      * this. 0 = 150,000; negative = never, for games that neither say READY nor validate. Counted
@@ -111,7 +118,9 @@ struct muster_callbacks {
 
     /* The connection ended or could not be made; the next try is in retry_ms. A wrong token looks
      * like this too (MUSTER_E_REFUSED with Muster's sentence), and a certificate that is not
-     * acceptable (MUSTER_E_TLS): it is tried again, slowly. */
+     * acceptable (MUSTER_E_TLS): it is tried again, slowly. Of several addresses the next is tried
+     * at once (retry_ms 0), and so is the leader that a standby names (MUSTER_E_STANDBY), which
+     * need not be in the list; the waiting begins when none of them was of use. */
     void (*disconnected)(void *user, enum muster_error why, const char *text, int64_t retry_ms);
 
     /* Called once per match that is not refused, however often Muster asks. MUSTER_LATER promises a
@@ -135,9 +144,9 @@ struct muster_callbacks {
 
 struct muster_server;
 
-/* Copies options and callbacks; connects at the first muster_server_poll. The server's name is
- * looked up here, once, and that lookup may block; a numeric address never does. On failure *ret is
- * NULL. */
+/* Copies options and callbacks; connects at the first muster_server_poll. The server's names are
+ * looked up here, once, and that lookup may block; a numeric address never does. One that is not
+ * found is left out, unless none is. On failure *ret is NULL. */
 int muster_server_new(const struct muster_options *options,
                       const struct muster_callbacks *callbacks, void *user,
                       struct muster_server **ret);
@@ -157,6 +166,10 @@ void muster_server_poll(struct muster_server *m);
 /* Drops the connection at the next poll, unsent bytes included, and comes back like after any
  * loss: for a machine whose address changed. */
 void muster_server_disconnect(struct muster_server *m);
+
+/* "host:port" of this connection or try, and then of the last; "" before the first. Changes with
+ * the next one. */
+const char *muster_server_address(const struct muster_server *m);
 
 /* 0 while not registered. */
 int32_t muster_server_id(const struct muster_server *m);

@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "net/curl.h"
 #include "net/loop.h"
+#include "net/notify.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,8 +47,9 @@ struct agent {
     uv_signal_t on_interrupt;
     bool watches_signals;
     bool stopping;
-    bool ending;        /* … once the game servers have ended */
-    int64_t give_up_ms; /* monotonic: when we go even though the last heartbeat was not taken */
+    bool ending;          /* … once the game servers have ended */
+    int64_t give_up_ms;   /* monotonic: when we go even though the last heartbeat was not taken */
+    struct notify notify; /* whoever started us hears how we are */
 };
 
 /* ── heartbeats ────────────────────────────────────────────────────────────────────────────── */
@@ -137,7 +139,7 @@ static void on_beaten(void *user, const char *token, const struct json *fetch)
         uint8_t digest[ARCHIVE_DIGEST];
         if (archive_from_hex(json_get_text(json_item(fetch, i)), digest) &&
             !deployments_is_coming(a->deployments, digest))
-            deployments_get(a->deployments, control_url(a->control), digest, on_fetched, a);
+            deployments_get(a->deployments, digest, on_fetched, a);
     }
 }
 
@@ -169,10 +171,12 @@ static void on_tick(void *user)
 {
     struct agent *a = user;
     int64_t now_ms = clock_monotonic_ms();
+    notify_tick(&a->notify, now_ms);
     if (!a->control)
         return; /* being made, or being freed */
     games_tick(&a->games, now_ms);
     control_tick(a->control, now_ms);
+    deployments_tick(a->deployments, now_ms);
     door_tick(a->door, now_ms);
     if (a->ending && games_running(&a->games) == 0) {
         a->ending = false;
@@ -202,6 +206,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     a->stopping = a->games.leaving = true;
     a->give_up_ms = clock_monotonic_ms() + LEAVE_MS;
+    notify_stopping(&a->notify);
     log_line(LOG_INFO,
              a->config->end_servers ? "stopping, and the game servers with us"
                                     : "stopping; game servers run on and wait for the next agent",
@@ -282,8 +287,8 @@ static int open_control(struct agent *a, char why[AGENT_WHY_MAX])
     int err = outbox_open(path, &a->outbox, reason);
     if (err == 0) {
         a->control = control_new(&a->loop, &a->config->control, a->outbox, &ops);
-        err = deployments_open(&a->loop, control_client(a->control), a->config->data,
-                               &a->deployments, reason);
+        err = deployments_open(&a->loop, control_client(a->control), control_url_of, a,
+                               a->config->data, &a->deployments, reason);
     }
     if (err != 0)
         snprintf(why, AGENT_WHY_MAX, "%s", reason);
@@ -311,8 +316,6 @@ static void adopt(struct agent *a)
     a->games.links = a->links;
     a->games.outbox = a->outbox;
     a->games.deployments = a->deployments;
-    a->games.control_url = control_url_of;
-    a->games.user = a;
     games_adopt(&a->games);
 }
 
@@ -322,6 +325,7 @@ int agent_start(const struct agent_config *config, struct agent **ret, char why[
     const struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = a};
     const struct loop_limits limits = {0};
     a->config = config;
+    notify_open(&a->notify); /* first: no shim may inherit it */
     use_descriptors();
     loop_init(&a->loop, &hooks, &limits);
     games_init(&a->games);
@@ -348,6 +352,7 @@ int agent_start(const struct agent_config *config, struct agent **ret, char why[
 
 void agent_run(struct agent *a)
 {
+    notify_ready(&a->notify, "looking after this host's game servers");
     loop_run(&a->loop);
 }
 
@@ -369,6 +374,7 @@ void agent_free(struct agent *a)
         uv_close((uv_handle_t *)&a->on_interrupt, NULL);
     }
     loop_done(&a->loop);
+    notify_close(&a->notify);
     free(a);
 }
 

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "net/http_client.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,13 @@ enum {
     BATCHES = 8,      /* under way at once */
     SLOW_BATCHES = 6, /* of which may be slow ones */
     BEAT_TIMEOUT_MS = 5000,
+    BEAT_ONE_OF_TIMEOUT_MS = 2500, /* … where another node could take it meanwhile */
+    PROBE_MS = 1000,
+    PROBE_TIMEOUT_MS = 2000,
     EVENTS_TIMEOUT_MS = 30 * 1000, /* some answers take the control plane a while */
-    WAIT_FIRST_MS = 200,           /* before the second try; doubled with each further one */
     WAIT_MAX_MS = 5000,
     INTERVAL_MIN_MS = 200,
-    HOPS_MAX = 4, /* redirects in a row */
-    PATH_MAX_BYTES = CONTROL_URL_MAX + 64,
+    PATH_MAX_BYTES = NODES_TEXT_MAX + 64,
     CAREFUL_EVENTS = OUTBOX_BATCH_EVENTS, /* sent one by one after a batch was refused */
 
     STATUS_OK = 200,
@@ -27,15 +27,14 @@ enum {
     STATUS_FORBIDDEN = 403,
     STATUS_TOO_LARGE = 413,
     STATUS_UNPROCESSABLE = 422,
+    STATUS_UNAVAILABLE = 503,
 };
 
-/* One way to the control plane: which address is tried, and when next. */
+/* One way to the control plane: which node is tried, and when next. */
 struct road {
-    size_t at; /* of the configured ones */
-    char base[CONTROL_URL_MAX];
-    int hops;
-    int failures;                        /* in a row */
-    int64_t due_ms;                      /* not before this */
+    struct nodes nodes;
+    uint64_t failures; /* counts all: what was asked before the last one is late news */
+    int64_t due_ms;    /* not before this */
     char complaint[HTTP_CLIENT_WHY_MAX]; /* the last one; "" = it is well */
 };
 
@@ -43,6 +42,7 @@ struct batch {
     struct control *control;
     uint64_t number;
     struct http_call *call; /* NULL = free */
+    uint64_t failures;      /* of its road, when it was sent */
     size_t n;
 };
 
@@ -55,6 +55,8 @@ struct control {
     struct http_client *beats;
     struct road beat_road;
     struct http_call *beat_call;
+    struct http_call *probe_call;
+    int64_t probe_due_ms;
     int64_t beat;
     int64_t interval_ms;
     bool leaving;
@@ -68,20 +70,14 @@ struct control {
 
 /* ── roads ─────────────────────────────────────────────────────────────────────────────────── */
 
-static void road_init(struct road *r, const struct control *c)
-{
-    snprintf(r->base, sizeof(r->base), "%s", c->config.urls[0]);
-}
-
 static void road_is_well(struct road *r, const char *what)
 {
     char quoted[LOG_QUOTE_MAX + 8];
     if (r->complaint[0])
         log_line(LOG_INFO, "the control plane is back", "for=%s url=%s", what,
-                 log_quote(quoted, str_of(r->base)));
+                 log_quote(quoted, str_of(r->nodes.now)));
     r->complaint[0] = '\0';
-    r->failures = 0;
-    r->hops = 0;
+    nodes_succeed(&r->nodes);
 }
 
 /* Whoever reads it should look at the right place: the network, our token, or there. */
@@ -103,40 +99,12 @@ static void road_complain(struct road *r, const char *what, int status, const ch
         return;
     snprintf(r->complaint, sizeof(r->complaint), "%s", why);
     log_line(LOG_WARN, trouble(status), "for=%s url=%s reason=%s", what,
-             log_quote(url, str_of(r->base)), log_quote(quoted, str_of(why)));
-}
-
-/* Somewhere between half of it and all of it, so that a thousand agents do not come at once. */
-static int64_t jittered(int64_t ms)
-{
-    return ms / 2 + (int64_t)randombytes_uniform((uint32_t)(ms / 2 + 1));
-}
-
-/* The next address, after a while. */
-static void road_failed(struct road *r, const struct control *c)
-{
-    int doublings = r->failures < 5 ? r->failures : 5;
-    int64_t wait_ms = (int64_t)WAIT_FIRST_MS << doublings;
-    r->failures++;
-    r->hops = 0;
-    r->at = (r->at + 1) % c->config.n_urls;
-    snprintf(r->base, sizeof(r->base), "%s", c->config.urls[r->at]);
-    r->due_ms = c->now_ms + jittered(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);
+             log_quote(url, str_of(r->nodes.now)), log_quote(quoted, str_of(why)));
 }
 
 static bool is_redirect(const struct http_reply *reply)
 {
     return (reply->status == 307 || reply->status == 308) && reply->location[0];
-}
-
-/* To whoever leads now: the scheme and host of where we were sent. */
-static bool road_turn(struct road *r, const char *location)
-{
-    const char *host = strstr(location, "://");
-    if (!host || r->hops++ >= HOPS_MAX)
-        return false;
-    size_t len = (size_t)(host + 3 - location) + strcspn(host + 3, "/?#");
-    return str_copy(r->base, sizeof(r->base), (struct str){location, len});
 }
 
 /* What is wrong with an answer that is not 200, as a clause. */
@@ -154,26 +122,50 @@ static const char *clause(const struct http_reply *reply, char ret[HTTP_CLIENT_W
     return ret;
 }
 
-/* True when the same can be asked again at once, elsewhere. */
-static bool road_take(struct road *r, const struct control *c, const char *what,
-                      const struct http_reply *reply)
+/* It waits for whoever will lead. */
+static bool stands_by(const struct http_reply *reply)
+{
+    char why[JSON_WHY_MAX];
+    if (reply->status != STATUS_UNAVAILABLE)
+        return is_redirect(reply);
+    struct json *root = json_parse(reply->body, why);
+    struct str code = json_get_text(json_member(json_member(root, "error"), "code"));
+    bool nobody_leads = str_eq(code, STR("no_leader"));
+    json_free(root);
+    return nobody_leads;
+}
+
+/* What was asked is asked again: of the leader that this one names, or of the next. */
+static void road_failed(struct road *r, const struct control *c, const char *what,
+                        const struct http_reply *reply)
 {
     char why[HTTP_CLIENT_WHY_MAX];
-    if (is_redirect(reply) && road_turn(r, reply->location))
-        return true;
+    r->failures++;
+    r->due_ms = c->now_ms;
+    if (is_redirect(reply) && nodes_follow_url(&r->nodes, reply->location))
+        return;
     road_complain(r, what, reply->status, clause(reply, why));
-    road_failed(r, c);
-    return false;
+    r->due_ms = c->now_ms + nodes_fail(&r->nodes, stands_by(reply));
 }
 
 /* ── heartbeats ────────────────────────────────────────────────────────────────────────────── */
 
 static void beat_now(struct control *c);
+static void drop_batches(struct control *c);
 
-static void beat_over(struct control *c)
+/* To where heartbeats are taken. What is under way to another node would be waited for in vain when
+ * that one is gone, and is not taken twice when it is not. */
+static void lead_events(struct control *c)
 {
-    if (c->leaving)
-        c->ops.left(c->ops.user);
+    struct road *r = &c->event_road;
+    char quoted[LOG_QUOTE_MAX + 8];
+    r->due_ms = 0; /* it is there: what waits need not wait any longer */
+    if (strcmp(r->nodes.now, c->beat_road.nodes.now) == 0)
+        return;
+    log_line(LOG_INFO, "another node leads", "url=%s",
+             log_quote(quoted, str_of(c->beat_road.nodes.now)));
+    drop_batches(c);
+    r->nodes = c->beat_road.nodes;
 }
 
 static void on_beat_taken(struct control *c, const struct http_reply *reply)
@@ -188,7 +180,7 @@ static void on_beat_taken(struct control *c, const struct http_reply *reply)
     if (!str_copy(token, sizeof(token), json_get_text(json_member(root, "token"))))
         token[0] = '\0';
     road_is_well(&c->beat_road, "heartbeats");
-    c->event_road.due_ms = 0; /* it is there: what waits need not wait any longer */
+    lead_events(c);
     c->ops.beaten(c->ops.user, token, json_member(root, "fetch"));
     explicit_bzero(token, sizeof(token));
     json_free(root);
@@ -197,23 +189,38 @@ static void on_beat_taken(struct control *c, const struct http_reply *reply)
 static void on_beat_answered(void *user, const struct http_reply *reply)
 {
     struct control *c = user;
+    struct road *r = &c->beat_road;
     c->beat_call = NULL;
-    if (reply->status == STATUS_OK)
+    bool taken = reply->status == STATUS_OK;
+    if (taken)
         on_beat_taken(c, reply);
-    else if (road_take(&c->beat_road, c, "heartbeats", reply))
-        c->beat_road.due_ms = 0;
-    else if (c->beat_road.due_ms > c->now_ms + c->interval_ms)
-        c->beat_road.due_ms = c->now_ms + c->interval_ms;
-    beat_over(c);
+    else
+        road_failed(r, c, "heartbeats", reply);
+    bool again = !taken && r->due_ms <= c->now_ms;
+    if (!taken && r->due_ms > c->now_ms + c->interval_ms)
+        r->due_ms = c->now_ms + c->interval_ms;
+    if (again)
+        beat_now(c);
+    if (c->leaving && !c->beat_call)
+        c->ops.left(c->ops.user);
+}
+
+static void drop_call(struct http_call **call)
+{
+    if (*call)
+        http_call_drop(*call);
+    *call = NULL;
 }
 
 static void beat_now(struct control *c)
 {
     char url[PATH_MAX_BYTES];
     struct buf body = {0};
-    snprintf(url, sizeof(url), "%s/v1/agent/heartbeat", c->beat_road.base);
+    snprintf(url, sizeof(url), "%s/v1/agent/heartbeat", c->beat_road.nodes.now);
     c->ops.describe(c->ops.user, ++c->beat, c->leaving, &body);
     c->beat_road.due_ms = c->now_ms + c->interval_ms;
+    c->probe_due_ms = c->now_ms + PROBE_MS;
+    drop_call(&c->probe_call);
     c->beat_call =
         http_client_ask(c->beats, HTTP_POST, url, (struct str){(const char *)body.data, body.len},
                         NULL, on_beat_answered, c);
@@ -223,12 +230,41 @@ static void beat_now(struct control *c)
 void control_leave(struct control *c)
 {
     c->leaving = true;
-    if (c->beat_call)
-        http_call_drop(c->beat_call);
-    c->beat_call = NULL;
+    drop_call(&c->probe_call);
+    drop_call(&c->beat_call);
     beat_now(c);
     if (!c->beat_call)
-        beat_over(c);
+        c->ops.left(c->ops.user);
+}
+
+/* A new leader uses no host before it has heard from it, so we must not sit out an interval with
+ * the old one. A Muster that does not know the question (404) is none of several. */
+static void on_probed(void *user, const struct http_reply *reply)
+{
+    struct control *c = user;
+    c->probe_call = NULL;
+    if (reply->status != 0 && reply->status != STATUS_UNAVAILABLE)
+        return;
+    c->beat_road.due_ms = c->now_ms + nodes_fail(&c->beat_road.nodes, reply->status != 0);
+}
+
+static void probe(struct control *c)
+{
+    char url[PATH_MAX_BYTES];
+    c->probe_due_ms = c->now_ms + PROBE_MS;
+    snprintf(url, sizeof(url), "%s/leader", c->beat_road.nodes.now);
+    c->probe_call =
+        http_client_send(c->beats,
+                         &(struct http_client_request){
+                             .method = HTTP_GET, .url = url, .timeout_ms = PROBE_TIMEOUT_MS},
+                         on_probed, c);
+}
+
+static bool is_probe_due(const struct control *c)
+{
+    bool well = c->beat_road.complaint[0] == '\0' && c->beat > 0;
+    return well && !c->beat_call && !c->probe_call && c->now_ms >= c->probe_due_ms &&
+           nodes_are_several(&c->beat_road.nodes);
 }
 
 /* ── events ────────────────────────────────────────────────────────────────────────────────── */
@@ -302,7 +338,8 @@ static void on_batch_taken(struct control *c, struct batch *b, const struct http
     } else {
         road_complain(&c->event_road, "events", STATUS_OK,
                       "its answer does not answer what it was told");
-        road_failed(&c->event_road, c);
+        c->event_road.failures++;
+        c->event_road.due_ms = c->now_ms + nodes_fail(&c->event_road.nodes, false);
     }
     json_free(root);
 }
@@ -310,6 +347,15 @@ static void on_batch_taken(struct control *c, struct batch *b, const struct http
 static bool is_refusal(int status)
 {
     return status == STATUS_BAD || status == STATUS_TOO_LARGE || status == STATUS_UNPROCESSABLE;
+}
+
+/* Several fail together when a node goes, and that is one failure of it. */
+static void batch_failed(struct control *c, const struct batch *b, const struct http_reply *reply)
+{
+    if (b->failures != c->event_road.failures)
+        return;
+    road_failed(&c->event_road, c, "events", reply);
+    c->probe_due_ms = 0; /* heartbeats should know soon */
 }
 
 static void on_batch_answered(void *user, const struct http_reply *reply)
@@ -324,9 +370,21 @@ static void on_batch_answered(void *user, const struct http_reply *reply)
         give_up_event(c, b, clause(reply, why));
     else if (is_refusal(reply->status))
         c->careful = CAREFUL_EVENTS;
-    else if (road_take(&c->event_road, c, "events", reply))
-        c->event_road.due_ms = 0;
+    else
+        batch_failed(c, b, reply);
     outbox_return(c->outbox, b->number);
+}
+
+static void drop_batches(struct control *c)
+{
+    for (int i = 0; i < BATCHES; i++) {
+        struct batch *b = &c->batches[i];
+        if (!b->call)
+            continue;
+        http_call_drop(b->call);
+        b->call = NULL;
+        outbox_return(c->outbox, b->number);
+    }
 }
 
 /* False when there is nothing to send. */
@@ -351,7 +409,8 @@ static bool send_batch(struct control *c, struct batch *b)
     buf_done(&events);
     c->last_batch = b->number = number;
     c->careful -= c->careful > 0;
-    snprintf(url, sizeof(url), "%s/v1/agent/events", c->event_road.base);
+    b->failures = c->event_road.failures;
+    snprintf(url, sizeof(url), "%s/v1/agent/events", c->event_road.nodes.now);
     b->call =
         http_client_ask(c->client, HTTP_POST, url, (struct str){(const char *)body.data, body.len},
                         NULL, on_batch_answered, b);
@@ -384,8 +443,12 @@ void control_turn(struct control *c)
 void control_tick(struct control *c, int64_t monotonic_ms)
 {
     c->now_ms = monotonic_ms;
-    if (!c->beat_call && !c->leaving && monotonic_ms >= c->beat_road.due_ms)
+    if (c->leaving)
+        return;
+    if (!c->beat_call && monotonic_ms >= c->beat_road.due_ms)
         beat_now(c);
+    else if (is_probe_due(c))
+        probe(c);
 }
 
 struct control *control_new(struct loop *loop, const struct control_config *config,
@@ -394,7 +457,8 @@ struct control *control_new(struct loop *loop, const struct control_config *conf
     struct control *c = xcalloc(1, sizeof(*c));
     struct http_client_config wish = {.token = config->token,
                                       .ca_file = config->ca_file,
-                                      .timeout_ms = BEAT_TIMEOUT_MS,
+                                      .timeout_ms = config->nodes.n > 1 ? BEAT_ONE_OF_TIMEOUT_MS
+                                                                        : BEAT_TIMEOUT_MS,
                                       .per_host = 1};
     c->config = *config;
     c->ops = *ops;
@@ -405,8 +469,8 @@ struct control *control_new(struct loop *loop, const struct control_config *conf
     wish.timeout_ms = EVENTS_TIMEOUT_MS;
     wish.per_host = BATCHES;
     c->client = http_client_new(loop, &wish);
-    road_init(&c->beat_road, c);
-    road_init(&c->event_road, c);
+    c->config.nodes.wait_max_ms = WAIT_MAX_MS;
+    c->beat_road.nodes = c->event_road.nodes = c->config.nodes;
     for (int i = 0; i < BATCHES; i++)
         c->batches[i].control = c;
     return c;
@@ -423,7 +487,7 @@ void control_free(struct control *c)
 
 const char *control_url(const struct control *c)
 {
-    return c->beat_road.base;
+    return c->beat_road.nodes.now;
 }
 
 struct http_client *control_client(const struct control *c)

@@ -1,12 +1,15 @@
 /* The control plane as the agent sees it: heartbeats on a connection of their own, and the outbox's
- * events in batches, a few under way at a time. Whatever goes wrong is tried again, later and
- * later, at the next of its addresses; nothing is lost by that. Owned by the agent; calls back from
- * the loop. docs/agent-protocol.md is the contract. */
+ * events in batches, a few under way at a time. Whatever goes wrong is tried again, at the next of
+ * its nodes and later and later; nothing is lost by that. Heartbeats find out who leads, and events
+ * go after them; between heartbeats, where there are several nodes, the leader is asked each second
+ * whether it still is. Owned by the agent; calls back from the loop. docs/agent-protocol.md is the
+ * contract. */
 #pragma once
 
 #include "agent/outbox.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "net/nodes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,12 +19,9 @@ struct control;
 struct http_client;
 struct loop;
 
-enum { CONTROL_URLS_MAX = 8, CONTROL_URL_MAX = 256 };
-
 struct control_config {
-    char urls[CONTROL_URLS_MAX][CONTROL_URL_MAX]; /* without a slash at the end */
-    size_t n_urls;
-    const char *name; /* of this host */
+    struct nodes nodes; /* URLs without a path */
+    const char *name;   /* of this host */
     const char *token;
     const char *ca_file; /* NULL = the system's */
     int64_t heartbeat_ms;

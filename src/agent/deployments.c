@@ -1,6 +1,8 @@
 /*   asked ──there──▶ told, in the next turn
  *     └──▶ DOWNLOADING ──▶ UNPACKING (on libuv's threads) ──▶ told
- *                └──────────────┴──▶ told why not; whoever asks next tries again */
+ *           │ ▲  └──────────────┴──▶ told why not; whoever asks next tries again
+ *           ▼ │
+ *          WAITING, a moment, for a control plane that changes its leader */
 #include "agent/deployments.h"
 
 #include "base/buf.h"
@@ -20,7 +22,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DOWNLOAD_MS = 15 * 60 * 1000, URL_MAX = 512 };
+enum {
+    DOWNLOAD_MS = 15 * 60 * 1000,
+    URL_MAX = 512,
+    TRIES_MAX = 20,
+    AGAIN_MS = 500,
+
+    STATUS_OK = 200,
+    STATUS_ELSEWHERE = 307,
+    STATUS_UNAVAILABLE = 503,
+};
 static const int64_t archive_bytes_max = INT64_C(4) << 30;
 
 struct waiter {
@@ -40,6 +51,9 @@ struct pull {
     char file[PATH_MAX];         /* what is downloaded; "" = nothing */
     int fd;
     struct http_call *call;
+    int tries;
+    bool waits;
+    int64_t again_ms; /* monotonic: when it is tried again; 0 = the next tick sets it */
     uv_work_t work;
     int err;
     char why[ARCHIVE_WHY_MAX];
@@ -48,6 +62,8 @@ struct pull {
 struct deployments {
     struct loop *loop;
     struct http_client *client;
+    deployments_where *where;
+    void *user;
     char folder[PATH_MAX - 128];
     uint8_t digests[DEPLOYMENTS_MAX][ARCHIVE_DIGEST];
     size_t n;
@@ -86,12 +102,15 @@ static void look_around(struct deployments *d, DIR *dir)
     }
 }
 
-int deployments_open(struct loop *loop, struct http_client *client, const char *folder,
-                     struct deployments **ret, char why[ARCHIVE_WHY_MAX])
+int deployments_open(struct loop *loop, struct http_client *client, deployments_where *where,
+                     void *user, const char *folder, struct deployments **ret,
+                     char why[ARCHIVE_WHY_MAX])
 {
     struct deployments *d = xcalloc(1, sizeof(*d));
     d->loop = loop;
     d->client = client;
+    d->where = where;
+    d->user = user;
     list_init(&d->pulls);
     (void)snprintf(d->folder, sizeof(d->folder), "%s/deployments", folder);
     /* Servers run with other uids and must be able to read. */
@@ -156,7 +175,7 @@ static void unpack(uv_work_t *job)
     uint8_t digest[ARCHIVE_DIGEST];
     if (!p->file[0])
         return; /* it was there */
-    p->err = archive_digest(p->fd, digest);
+    p->err = archive_digest(p->fd, NULL, digest);
     if (p->err) {
         (void)snprintf(p->why, sizeof(p->why), "The archive cannot be read again.");
     } else if (memcmp(digest, p->digest, sizeof(digest)) != 0) {
@@ -190,13 +209,23 @@ static void work(struct pull *p)
     (void)uv_queue_work(&p->owner->loop->uv, &p->work, unpack, unpacked);
 }
 
+/* Of what has come of it. */
+static void discard(struct pull *p)
+{
+    if (p->file[0])
+        (void)unlink(p->file);
+    p->file[0] = '\0';
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = -1;
+}
+
 static void give_up(struct pull *p, const char *why)
 {
     p->err = ERR_IO;
     (void)snprintf(p->why, sizeof(p->why), "Deployment %.16s cannot be fetched: %.200s.", p->hex,
                    why);
-    (void)unlink(p->file);
-    p->file[0] = '\0';
+    discard(p);
     work(p); /* told from the loop, as everything is */
 }
 
@@ -206,15 +235,23 @@ static void downloaded(void *user, const struct http_reply *reply)
     p->call = NULL;
     char status[64];
     (void)snprintf(status, sizeof(status), "the control plane answered %d", reply->status);
-    if (reply->status == 200)
+    bool soon = reply->status == 0 || reply->status == STATUS_ELSEWHERE ||
+                reply->status == STATUS_UNAVAILABLE;
+    if (reply->status == STATUS_OK) {
         work(p);
-    else
+    } else if (soon && p->tries < TRIES_MAX) {
+        p->waits = true;
+        p->again_ms = 0;
+        discard(p);
+    } else {
         give_up(p, reply->status == 0 ? reply->why : status);
+    }
 }
 
-static void download(struct pull *p, const char *control)
+static void download(struct pull *p)
 {
     char url[URL_MAX];
+    p->tries++;
     (void)snprintf(p->file, sizeof(p->file), "%s/.pull-XXXXXX", p->folder);
     p->fd = mkostemp(p->file, O_CLOEXEC);
     if (p->fd < 0) {
@@ -222,7 +259,8 @@ static void download(struct pull *p, const char *control)
         give_up(p, strerror(errno));
         return;
     }
-    (void)snprintf(url, sizeof(url), "%s/v1/deployments/%s/archive", control, p->hex);
+    (void)snprintf(url, sizeof(url), "%s/v1/deployments/%s/archive",
+                   p->owner->where(p->owner->user), p->hex);
     p->call = http_client_download(p->owner->client, url, p->fd, archive_bytes_max, DOWNLOAD_MS,
                                    downloaded, p);
     if (!p->call)
@@ -244,7 +282,22 @@ bool deployments_is_coming(const struct deployments *d, const uint8_t digest[ARC
     return has(d, digest) || find(d, digest);
 }
 
-void deployments_get(struct deployments *d, const char *url, const uint8_t digest[ARCHIVE_DIGEST],
+void deployments_tick(struct deployments *d, int64_t monotonic_ms)
+{
+    LIST_EACH(&d->pulls, p, struct pull, link)
+    {
+        if (!p->waits)
+            continue;
+        if (p->again_ms == 0)
+            p->again_ms = monotonic_ms + AGAIN_MS;
+        if (monotonic_ms < p->again_ms)
+            continue;
+        p->waits = false;
+        download(p);
+    }
+}
+
+void deployments_get(struct deployments *d, const uint8_t digest[ARCHIVE_DIGEST],
                      deployments_done *done, void *user)
 {
     struct pull *p = find(d, digest);
@@ -266,7 +319,7 @@ void deployments_get(struct deployments *d, const char *url, const uint8_t diges
     if (!begun && has(d, digest))
         work(p);
     else if (!begun)
-        download(p, url);
+        download(p);
 }
 
 void deployments_drop(struct deployments *d, const void *user)
@@ -291,7 +344,7 @@ void deployments_close(struct deployments *d)
     {
         list_remove(&p->link);
         p->owner = NULL;
-        if (p->call)
+        if (p->call || p->waits)
             pull_free(p); /* else it is on another thread, and frees itself */
     }
     free(d);

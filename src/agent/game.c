@@ -318,8 +318,7 @@ int games_spawn(struct games *gs, struct str body, char why[GAME_WHY_MAX])
     g->spawn = spawn;
     if (spawn->has_deployment) {
         move(g, GAME_FETCHING);
-        deployments_get(gs->deployments, gs->control_url(gs->user), spawn->deployment, on_folder,
-                        g);
+        deployments_get(gs->deployments, spawn->deployment, on_folder, g);
         return 0;
     }
     err = start(g, NULL, why);

@@ -93,8 +93,6 @@ struct games {
     struct links *links;
     struct outbox *outbox;
     struct deployments *deployments;
-    const char *(*control_url)(void *user);
-    void *user;
 
     struct map by_server;
     struct list over; /* oldest first */

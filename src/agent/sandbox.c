@@ -100,6 +100,7 @@ static void open_cgroup(struct sandbox *s, const struct process_limits *limits)
         miss(s, "memory is not limited, because no cgroup was given");
         return;
     }
+    (void)mkdir(limits->cgroup, 0755); /* none outlives a boot; one that is there stays */
     snprintf(procs, sizeof(procs), "%s/cgroup.procs", limits->cgroup);
     if (access(procs, W_OK) < 0 || strlen(limits->cgroup) + 64 > sizeof(s->cgroup)) {
         miss(s, "memory is not limited, because the cgroup is not ours");

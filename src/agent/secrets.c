@@ -225,6 +225,8 @@ void secrets_blank(const struct secrets *s, struct buf *text, size_t from, bool 
     bool begins[UINT8_MAX + 1];
     struct buf clean = {0};
     size_t kept = from; /* what is before it is in clean */
+    if (from == text->len)
+        return;
     mark_beginnings(s, begins);
     for (size_t at = from; at < text->len;) {
         bool may = begins[text->data[at]] || at == from || text->data[at - 1] == '\n';
