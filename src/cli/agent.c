@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/args.h"
+#include "cli/beside.h"
 #include "cli/cli.h"
 
 #include <ctype.h>
@@ -15,46 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-const char agent_usage[] =
-    "Usage: muster agent --control URL --token-file FILE --region EU [OPTIONS]\n"
-    "\n"
-    "Runs on a host and starts game servers there, as the control plane asks for them. When it\n"
-    "listens it prints one line: ready http=A:P name=NAME servers=N\n"
-    "SIGTERM ends the agent and no game server: they run on, and the next agent with the same\n"
-    "--data takes them over. So does one that is started after a crash.\n"
-    "\n"
-    "  --control URL[,URL]  where Muster is; the next one is tried when one does not answer\n"
-    "  --token T            access token of scope game_host; others see it in ps, so better:\n"
-    "  --token-file FILE    a file that holds it; or the environment variable MUSTER_TOKEN\n"
-    "  --region R           where this host stands: a region's name, as EU\n"
-    "  --ports FIRST-LAST   ports for game servers (38000-39999)\n"
-    "  --listen A:P         where the control plane reaches this agent (127.0.0.1:9510; port 0\n"
-    "                       picks a free one)\n"
-    "  --address HOST       what players and the control plane are told (that of --listen)\n"
-    "  --name NAME          what this host is called (its host name); each has its own\n"
-    "  --data DIR           where logs, deployments and what is still to be told are kept\n"
-    "                       (./agent-data; made when absent)\n"
-    "  --slots N            game servers at once (as many as there are ports)\n"
-    "  --end-servers        SIGTERM ends the game servers, too: for trying things out\n"
-    "  --ca FILE            who signed the control plane's certificate (the system's)\n"
-    "  --heartbeat-ms N     between two heartbeats (5000)\n"
-    "  --log-level LEVEL    error, warn, info (default) or debug\n"
-    "  --log-format FORMAT  logfmt (default) or json\n"
-    "\n"
-    "What a game server may use:\n"
-    "  --uids FIRST|none    as root: game servers run as the users FIRST, FIRST+1, ..., one for "
-    "each\n"
-    "                       of the --slots (190000); none: as root, like the agent\n"
-    "  --cgroup DIR         a cgroup v2 folder that is ours, for limits on memory\n"
-    "  --memory-mib N       memory, with --cgroup (no limit)\n"
-    "  --files N            open files (4096)\n"
-    "  --processes N        processes and threads, with --uids or --cgroup (512)\n"
-    "  --file-mib N         the largest file it may write (1024)\n"
-    "  --log-mib N          one file of its output (8); the rest is dropped, oldest first\n"
-    "  --log-files N        how many of them are kept (4)\n"
-    "\n"
-    "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
 
 enum {
     TOKEN_MAX = 8 * 1024,
@@ -112,57 +73,155 @@ struct words {
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_words[] = {"logfmt", "json", NULL};
 
-#define NUMBER(name_, into_, min_, max_)                                                           \
-    {                                                                                              \
-        .name = (name_), .kind = ARG_NUMBER, .into = (into_), .min = (min_), .max = (max_)         \
-    }
+static struct arguments set = {.ports = "38000-39999",
+                               .listen = "127.0.0.1:9510",
+                               .data = "agent-data",
+                               .heartbeat_ms = HEARTBEAT_MS,
+                               .files = FILES,
+                               .processes = PROCESSES,
+                               .file_mib = FILE_MIB,
+                               .log_mib = LOG_MIB,
+                               .log_files = LOG_FILES};
 
-static bool read_arguments(int argc, char **argv, struct arguments *ret)
-{
-    *ret = (struct arguments){.ports = "38000-39999",
-                              .listen = "127.0.0.1:9510",
-                              .data = "agent-data",
-                              .heartbeat_ms = HEARTBEAT_MS,
-                              .files = FILES,
-                              .processes = PROCESSES,
-                              .file_mib = FILE_MIB,
-                              .log_mib = LOG_MIB,
-                              .log_files = LOG_FILES};
-    const struct arg limits[] = {
-        NUMBER("--slots", &ret->slots, 1, 4096),
-        NUMBER("--heartbeat-ms", &ret->heartbeat_ms, 100, 60000),
-        NUMBER("--memory-mib", &ret->memory_mib, 1, MIB_MAX),
-        NUMBER("--files", &ret->files, 16, 1 << 20),
-        NUMBER("--processes", &ret->processes, 1, 1 << 20),
-        NUMBER("--file-mib", &ret->file_mib, 1, MIB_MAX),
-        NUMBER("--log-mib", &ret->log_mib, 1, 1 << 20),
-        NUMBER("--log-files", &ret->log_files, 1, 100),
-        {.name = "--uids", .kind = ARG_TEXT, .into = &ret->uids},
-        {.name = "--cgroup", .kind = ARG_TEXT, .into = &ret->cgroup},
-        {.name = NULL},
-    };
-    const struct arg table[] = {
-        {.name = "--control", .kind = ARG_TEXT, .into = &ret->control},
-        {.name = "--token", .kind = ARG_TEXT, .into = &ret->token},
-        {.name = "--token-file", .kind = ARG_TEXT, .into = &ret->token_file},
-        {.name = "--region", .kind = ARG_TEXT, .into = &ret->region},
-        {.name = "--ports", .kind = ARG_TEXT, .into = &ret->ports},
-        {.name = "--listen", .kind = ARG_TEXT, .into = &ret->listen},
-        {.name = "--address", .kind = ARG_TEXT, .into = &ret->address},
-        {.name = "--name", .kind = ARG_TEXT, .into = &ret->name},
-        {.name = "--data", .kind = ARG_TEXT, .into = &ret->data},
-        {.name = "--ca", .kind = ARG_TEXT, .into = &ret->ca},
-        {.name = "--end-servers", .kind = ARG_FLAG, .into = &ret->end_servers},
-        {.name = "--log-level", .kind = ARG_CHOICE, .into = &ret->log_level, .words = level_words},
-        {.name = "--log-format",
-         .kind = ARG_CHOICE,
-         .into = &ret->log_format,
-         .words = format_words},
-        {.name = NULL},
-    };
-    const struct arg *const tables[] = {table, limits, NULL};
-    return args_parse_all(argc, argv, tables);
-}
+const struct arg agent_options[] = {
+    {.name = "--control",
+     .kind = ARG_TEXT,
+     .into = &set.control,
+     .value = "URL[,...]",
+     .help = "where Muster is; of several nodes with commas between them: whoever leads is found"},
+    {.name = "--token",
+     .kind = ARG_TEXT,
+     .into = &set.token,
+     .value = "T",
+     .help = "access token of scope game_host; others see it in ps, so better:"},
+    {.name = "--token-file",
+     .kind = ARG_TEXT,
+     .into = &set.token_file,
+     .value = "FILE",
+     .help = "a file that holds it; or the environment variable MUSTER_TOKEN"},
+    {.name = "--region",
+     .kind = ARG_TEXT,
+     .into = &set.region,
+     .value = "R",
+     .help = "where this host stands: a region's name, as EU"},
+    {.name = "--ports",
+     .kind = ARG_TEXT,
+     .into = &set.ports,
+     .value = "FIRST-LAST",
+     .help = "ports for game servers (38000-39999)"},
+    {.name = "--listen",
+     .kind = ARG_TEXT,
+     .into = &set.listen,
+     .value = "A:P",
+     .help =
+         "where the control plane reaches this agent (127.0.0.1:9510; port 0 picks a free one)"},
+    {.name = "--address",
+     .kind = ARG_TEXT,
+     .into = &set.address,
+     .value = "HOST",
+     .help = "what players and the control plane are told (that of --listen)"},
+    {.name = "--name",
+     .kind = ARG_TEXT,
+     .into = &set.name,
+     .value = "NAME",
+     .help = "what this host is called (its host name); each has its own"},
+    {.name = "--data",
+     .kind = ARG_TEXT,
+     .into = &set.data,
+     .value = "DIR",
+     .help = "where logs, deployments and what is still to be told are kept (./agent-data; made "
+             "when absent)"},
+    {.name = "--slots",
+     .kind = ARG_NUMBER,
+     .into = &set.slots,
+     .min = 1,
+     .max = 4096,
+     .value = "N",
+     .help = "game servers at once (as many as there are ports)"},
+    {.name = "--end-servers",
+     .kind = ARG_FLAG,
+     .into = &set.end_servers,
+     .help = "SIGTERM ends the game servers, too: for trying things out"},
+    {.name = "--ca",
+     .kind = ARG_TEXT,
+     .into = &set.ca,
+     .value = "FILE",
+     .help = "who signed the control plane's certificate (the system's)"},
+    {.name = "--heartbeat-ms",
+     .kind = ARG_NUMBER,
+     .into = &set.heartbeat_ms,
+     .min = 100,
+     .max = 60000,
+     .value = "N",
+     .help = "between two heartbeats (5000)"},
+    {.name = "--log-level",
+     .kind = ARG_CHOICE,
+     .into = &set.log_level,
+     .words = level_words,
+     .value = "LEVEL",
+     .help = "which lines are written (info)"},
+    {.name = "--log-format",
+     .kind = ARG_CHOICE,
+     .into = &set.log_format,
+     .words = format_words,
+     .value = "FORMAT",
+     .help = "of them (logfmt)"},
+    {.name = "What a game server may use", .kind = ARG_TITLE},
+    {.name = "--uids",
+     .kind = ARG_TEXT,
+     .into = &set.uids,
+     .value = "FIRST|none",
+     .help = "as root: game servers run as the users FIRST, FIRST+1, ..., one for each of the "
+             "--slots (190000); none: as root, like the agent"},
+    {.name = "--cgroup",
+     .kind = ARG_TEXT,
+     .into = &set.cgroup,
+     .value = "DIR",
+     .help = "a cgroup v2 folder that is ours, for limits on memory; made when absent"},
+    {.name = "--memory-mib",
+     .kind = ARG_NUMBER,
+     .into = &set.memory_mib,
+     .min = 1,
+     .max = MIB_MAX,
+     .value = "N",
+     .help = "memory, with --cgroup (no limit)"},
+    {.name = "--files",
+     .kind = ARG_NUMBER,
+     .into = &set.files,
+     .min = 16,
+     .max = 1 << 20,
+     .value = "N",
+     .help = "open files (4096)"},
+    {.name = "--processes",
+     .kind = ARG_NUMBER,
+     .into = &set.processes,
+     .min = 1,
+     .max = 1 << 20,
+     .value = "N",
+     .help = "processes and threads, with --uids or --cgroup (512)"},
+    {.name = "--file-mib",
+     .kind = ARG_NUMBER,
+     .into = &set.file_mib,
+     .min = 1,
+     .max = MIB_MAX,
+     .value = "N",
+     .help = "the largest file it may write (1024)"},
+    {.name = "--log-mib",
+     .kind = ARG_NUMBER,
+     .into = &set.log_mib,
+     .min = 1,
+     .max = 1 << 20,
+     .value = "N",
+     .help = "one file of its output (8); the rest is dropped, oldest first"},
+    {.name = "--log-files",
+     .kind = ARG_NUMBER,
+     .into = &set.log_files,
+     .min = 1,
+     .max = 100,
+     .value = "N",
+     .help = "how many of them are kept (4)"},
+    {0},
+};
 
 static void use_log(const struct arguments *a)
 {
@@ -176,41 +235,18 @@ static void use_log(const struct arguments *a)
 
 /* ── each argument, checked ────────────────────────────────────────────────────────────────── */
 
-/* "host:port" is http; slashes at the end are dropped. */
-static bool take_url(struct str text, struct control_config *ret)
-{
-    char plain[CONTROL_URL_MAX];
-    char *url = ret->urls[ret->n_urls];
-    if (!str_copy(plain, sizeof(plain), text) || strpbrk(plain, " ?#@\\\t\r\n"))
-        return false;
-    bool has_scheme = strstr(plain, "://") != NULL;
-    int n = snprintf(url, CONTROL_URL_MAX, "%s%s", has_scheme ? "" : "http://", plain);
-    if (n >= CONTROL_URL_MAX)
-        return false;
-    while (n > 0 && url[n - 1] == '/')
-        url[--n] = '\0';
-    size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
-    ret->n_urls++;
-    return scheme > 0 && url[scheme] != '\0' && !strchr(url + scheme, '/');
-}
-
 static bool take_control(const struct arguments *a, struct control_config *ret)
 {
+    char why[NODES_WHY_MAX];
+    bool has_path = false;
     if (!a->control)
         return args_refuse("agent", "--control is needed: Muster's URL, as http://10.0.0.1:9508");
-    for (const char *at = a->control; at;) {
-        const char *comma = strchr(at, ',');
-        struct str text = {at, comma ? (size_t)(comma - at) : strlen(at)};
-        if (ret->n_urls == CONTROL_URLS_MAX)
-            return args_refuse("agent", "--control takes at most %d URLs", CONTROL_URLS_MAX);
-        if (!take_url(text, ret))
-            return args_refuse("agent",
-                               "--control takes URLs as http://10.0.0.1:9508, with commas between "
-                               "them and without a path, not '%s'",
-                               a->control);
-        at = comma ? comma + 1 : NULL;
-    }
-    return true;
+    if (nodes_read_urls(&ret->nodes, a->control, why) != 0)
+        return args_refuse("agent", "--control takes %s", why);
+    for (size_t i = 0; i < ret->nodes.n; i++)
+        has_path |= strchr(strstr(ret->nodes.list[i], "://") + 3, '/') != NULL;
+    return !has_path ||
+           args_refuse("agent", "--control takes URLs without a path, not '%s'", a->control);
 }
 
 static bool read_token(const char *path, char ret[TOKEN_MAX])
@@ -349,22 +385,12 @@ static bool take_region(const struct arguments *a)
                                REGION_MAX - 1, a->region);
 }
 
-/* The shim lies beside us, or where a package puts what is not for people. */
 static bool find_shim(struct words *words)
 {
-    static const char *const places[] = {"muster-shim", "../libexec/muster/muster-shim",
-                                         "../lib/muster/muster-shim"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    int folder = slash ? (int)(slash - self) : 0;
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        int len = snprintf(words->shim, sizeof(words->shim), "%.*s/%s", folder, self, places[i]);
-        if (len < (int)sizeof(words->shim) && access(words->shim, X_OK) == 0)
-            return true;
-    }
-    fprintf(stderr, "muster agent: muster-shim is missing; it belongs beside %s\n", self);
+    if (beside_find("muster-shim", words->shim))
+        return true;
+    fprintf(stderr, "muster agent: muster-shim is missing; it belongs beside muster, or into "
+                    "../lib/muster from there\n");
     return false;
 }
 
@@ -448,13 +474,12 @@ static int run(const struct agent_config *config)
 
 int agent_verb_run(int argc, char **argv)
 {
-    struct arguments a;
     struct words words = {0};
     struct agent_config config = {0};
-    if (!read_arguments(argc, argv, &a) || !check(&a, &words, &config))
+    if (!args_parse(argc, argv, agent_options) || !check(&set, &words, &config))
         return EXIT_USAGE;
-    use_log(&a);
-    warn_of_power(&a, words.token);
+    use_log(&set);
+    warn_of_power(&set, words.token);
     int code = find_shim(&words) ? run(&config) : EXIT_REFUSED;
     explicit_bzero(words.token, sizeof(words.token));
     return code;

@@ -1,13 +1,16 @@
 /* `muster allocate`: a chat server in one command. It greets the manager port, asks for matches
  * (one, or one every so often), prints each answer as it comes and, when told to stay, what happens
- * to the matches afterwards. */
+ * to the matches afterwards. Where there are several nodes it goes on with the next leader: it
+ * greets with the same name and asks again for what is not answered, so each is answered once. */
 #include "base/clock.h"
 #include "cli/args.h"
 #include "cli/chat_link.h"
 #include "cli/cli.h"
+#include "cli/screen.h"
 #include "cli/stop.h"
 #include "core/core.h"
 #include "core/effect.h"
+#include "net/nodes.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,41 +19,23 @@
 #include <string.h>
 #include <unistd.h>
 
-const char allocate_usage[] =
-    "Usage: muster allocate --lobby N --region EU [OPTIONS]\n"
-    "\n"
-    "Asks Muster for a game server, as a chat server does for a match all players accepted.\n"
-    "\n"
-    "  --lobby N            the match's number; asking again for it gives the same answer\n"
-    "  --region R[,R...]    where to play, by name or number; several take turns; AUTO is the "
-    "best\n"
-    "                       of --regions\n"
-    "  --regions R[,R...]   which regions this chat server speaks for; Muster must have them and\n"
-    "                       the token allow them (those of --region)\n"
-    "  --type T, --mode M   game type 0-10 and mode 0-24 (0)\n"
-    "  --players N          how many will come (10)\n"
-    "  --rating N           their average rating (1500)\n"
-    "  --manager HOST:PORT  Muster's manager port (127.0.0.1:11033)\n"
-    "  --token T            service token (none is needed where Muster runs with --dev); better "
-    "in\n"
-    "                       the environment variable MUSTER_ENROL_TOKEN: others see options in ps\n"
-    "  --chat-server ID     who asks (cli)\n"
-    "  --cancel             gives the match of that lobby up instead, wherever it is; --region is\n"
-    "                       then any one that Muster lets this chat server speak for\n"
-    "  --every MS           asks for the next lobby number every MS milliseconds ...\n"
-    "  --count N            ... N times in all (without it, until stopped)\n"
-    "  --stay               keeps the connection and prints what happens to the matches\n"
-    "  --json               one JSON object per line\n"
-    "\n" CHAT_TLS_USAGE "\n"
-    "Exit: 0 done, 1 refused, 2 wrong usage, 3 Muster cannot be reached or does not answer.\n";
-
 enum {
     CONNECT_MS = 5000,
+    CONNECT_ONE_OF_MS = 2000, /* … where another node could be tried meanwhile */
+    WAIT_MAX_MS = 2000,
+    PATIENT_MS = 15 * 1000, /* while nobody leads; when we had a leader … */
+    RETURN_MS = 35 * 1000,  /* … somewhat longer than a ticket lives */
+    SHORT_MS = 1000,        /* a conversation that ended sooner is not begun again at once */
     GREETING_MS = 10000,
-    ANSWER_MS = 35000, /* Muster gives a ticket 30 s */
+    GREETING_ONE_OF_MS = 3000,
+    SILENCE_MS = 10000, /* of one of several, while it should talk to us */
+    ANSWER_MS = 35000,  /* Muster gives a ticket 30 s */
     HEARTBEAT_MS = 30000,
     OPEN_MAX = 1024, /* requests without an answer; the next one waits */
 };
+
+/* Beside the exit codes. */
+enum { EXIT_STOPPED = -1, EXIT_LOST = -2 };
 
 /* What Muster says to a greeting that belongs to another port. */
 static const char OTHER_PORT[] = "came before the handshake";
@@ -77,6 +62,7 @@ struct settings {
 struct open_request {
     int32_t lobby;
     int64_t sent_us;
+    int64_t due_ms; /* when it is given up */
 };
 
 struct region_list {
@@ -86,6 +72,7 @@ struct region_list {
 
 struct asker {
     struct settings set;
+    struct nodes nodes;           /* manager ports */
     struct region_list asked_for; /* in turns; may hold AUTO */
     struct region_list speaks_for;
     struct chat_link link;
@@ -96,6 +83,8 @@ struct asker {
     int64_t refused;
     int64_t next_ask_ms;
     int64_t next_heartbeat_ms;
+    char why[512]; /* nobody could be met */
+    bool leads_on; /* a standby has named the leader */
 };
 
 /* Muster's text for a terminal: control characters would do things there. */
@@ -220,8 +209,7 @@ static int unreachable(const char *format, ...)
 static void say_unwelcome(const struct asker *a, struct str why)
 {
     bool other_port = memmem(why.at, why.len, OTHER_PORT, strlen(OTHER_PORT)) != NULL;
-    fprintf(stderr, "muster allocate: %s refused us: %.*s%s\n", a->set.manager, (int)why.len,
-            why.at,
+    fprintf(stderr, "muster allocate: %s refused us: %.*s%s\n", a->nodes.now, (int)why.len, why.at,
             other_port ? " (is this the server port? chat servers use the manager port)" : "");
     if (!a->set.json)
         return;
@@ -230,7 +218,50 @@ static void say_unwelcome(const struct asker *a, struct str why)
     end_line();
 }
 
-static int greet(struct asker *a)
+/* ── finding who leads ─────────────────────────────────────────────────────────────────────── */
+
+/* What came of a try to meet one of the nodes. */
+enum meeting {
+    MEETING_GOOD,
+    MEETING_FAILED,   /* why says what is wrong with it */
+    MEETING_STANDBY,  /* why is its sentence */
+    MEETING_UNWANTED, /* it refused us, which was said */
+    MEETING_STOPPED,
+};
+
+static enum meeting fail(struct asker *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static enum meeting fail(struct asker *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(a->why, sizeof(a->why), format, args);
+    va_end(args);
+    return MEETING_FAILED;
+}
+
+static enum meeting on_greeting(struct asker *a, const struct chat_message *m)
+{
+    struct str leader;
+    bool is_error = m->kind == CHAT_ERROR;
+    bool refused = m->kind == CHAT_MGR_HANDSHAKE_RESPONSE && !m->mgr_handshake_response.ok;
+    if (!is_error && !refused)
+        return m->kind == CHAT_MGR_HANDSHAKE_RESPONSE
+                   ? MEETING_GOOD
+                   : fail(a, "%s answered with %s; is it Muster's manager port?", a->nodes.now,
+                          chat_name(m->kind));
+    struct str why = is_error ? m->error.message : m->mgr_handshake_response.error;
+    if (refused && nodes_is_standby(why, &leader)) {
+        (void)fail(a, "%s: %.*s", a->nodes.now, (int)why.len, why.at);
+        a->leads_on = nodes_follow_sentence(&a->nodes, why);
+        return MEETING_STANDBY;
+    }
+    say_unwelcome(a, why);
+    return MEETING_UNWANTED;
+}
+
+static enum meeting greet(struct asker *a)
 {
     const struct region_list *regions = &a->speaks_for;
     struct chat_message hello = {
@@ -241,53 +272,106 @@ static int greet(struct asker *a)
     };
     (void)chat_link_send(&a->link, &hello);
     struct chat_message m;
-    switch (chat_link_next(&a->link, a->stop, clock_monotonic_ms() + GREETING_MS, &m)) {
+    int64_t most_ms = nodes_are_several(&a->nodes) ? GREETING_ONE_OF_MS : GREETING_MS;
+    switch (chat_link_next(&a->link, a->stop, clock_monotonic_ms() + most_ms, &m)) {
     case LINK_TIMEOUT:
-        return unreachable("%s does not answer; is it Muster's manager port?", a->set.manager);
+        return fail(a, "%s does not answer; is it Muster's manager port?", a->nodes.now);
     case LINK_STOPPED:
-        return EXIT_UNREACHABLE;
+        return MEETING_STOPPED;
     case LINK_BROKEN:
-        return unreachable("%s: %s", a->set.manager, a->link.error);
+        return fail(a, "%s: %s", a->nodes.now, a->link.error);
     case LINK_MESSAGE:
         break;
     }
-    bool is_error = m.kind == CHAT_ERROR;
-    if (is_error || (m.kind == CHAT_MGR_HANDSHAKE_RESPONSE && !m.mgr_handshake_response.ok)) {
-        struct str why = is_error ? m.error.message : m.mgr_handshake_response.error;
-        say_unwelcome(a, why);
-        return EXIT_REFUSED;
-    }
-    if (m.kind != CHAT_MGR_HANDSHAKE_RESPONSE)
-        return unreachable("%s answered with %s; is it Muster's manager port?", a->set.manager,
-                           chat_name(m.kind));
-    return EXIT_DONE;
+    return on_greeting(a, &m);
 }
+
+static enum meeting meet_one(struct asker *a)
+{
+    bool several = nodes_are_several(&a->nodes);
+    const char *error = chat_link_open(&a->link, a->nodes.now, &a->set.tls,
+                                       several ? CONNECT_ONE_OF_MS : CONNECT_MS);
+    if (error && a->link.reached)
+        return fail(a, "%s: %s", a->nodes.now, error);
+    if (error)
+        return fail(a, "cannot reach %s: %s; is 'muster serve' running?", a->nodes.now, error);
+    enum meeting result = greet(a);
+    if (result != MEETING_GOOD)
+        chat_link_done(&a->link);
+    return result;
+}
+
+/* Greets whoever leads. A standby that answers is a reason to be patient until then; where nobody
+ * is there at all, only `hopes` is. */
+static int meet(struct asker *a, bool hopes, int64_t until_ms)
+{
+    for (;;) {
+        int64_t wait_ms = 0;
+        a->leads_on = false;
+        enum meeting result = meet_one(a);
+        if (result == MEETING_GOOD) {
+            nodes_succeed(&a->nodes);
+            if (nodes_are_several(&a->nodes))
+                chat_link_watch(&a->link, SILENCE_MS);
+            return EXIT_DONE;
+        }
+        if (result == MEETING_UNWANTED)
+            return EXIT_REFUSED;
+        if (result == MEETING_STOPPED)
+            return EXIT_STOPPED;
+        if (!a->leads_on)
+            wait_ms = nodes_fail(&a->nodes, result == MEETING_STANDBY);
+        hopes |= result == MEETING_STANDBY;
+        if (wait_ms > 0 && (!hopes || clock_monotonic_ms() + wait_ms >= until_ms))
+            return unreachable("%s", a->why);
+        if (wait_ms > 0 && screen_wait(&a->stop, 1, clock_monotonic_ms() + wait_ms) == 0)
+            return EXIT_STOPPED;
+    }
+}
+
+/* ── asking ────────────────────────────────────────────────────────────────────────────────── */
 
 static bool all_asked(const struct asker *a)
 {
     return a->asked >= a->set.count;
 }
 
-static void ask(struct asker *a)
+static void send_request(struct asker *a, struct open_request *open)
 {
-    int32_t lobby = (int32_t)(a->set.lobby + a->asked);
-    struct chat_message m = {.kind = CHAT_MGR_ALLOCATION_CANCEL, .mgr_allocation_cancel = {lobby}};
+    size_t turn = (size_t)(open->lobby - a->set.lobby);
+    struct chat_message m = {.kind = CHAT_MGR_ALLOCATION_CANCEL,
+                             .mgr_allocation_cancel = {open->lobby}};
     if (!a->set.cancel)
         m = (struct chat_message){
             .kind = CHAT_MGR_SERVER_ALLOCATION_REQUEST,
             .mgr_server_allocation_request =
                 {
-                    .lobby = lobby,
+                    .lobby = open->lobby,
                     .game_type = (int8_t)a->set.type,
                     .game_mode = (int8_t)a->set.mode,
-                    .region = (int8_t)a->asked_for.codes[(size_t)a->asked % a->asked_for.n],
+                    .region = (int8_t)a->asked_for.codes[turn % a->asked_for.n],
                     .player_count = (int8_t)a->set.players,
                     .average_rating = (int32_t)a->set.rating,
                 },
         };
-    a->open[a->n_open++] = (struct open_request){lobby, clock_monotonic_us()};
-    a->asked++;
+    open->due_ms = clock_monotonic_ms() + ANSWER_MS;
     (void)chat_link_send(&a->link, &m);
+}
+
+static void ask(struct asker *a)
+{
+    struct open_request *open = &a->open[a->n_open++];
+    *open = (struct open_request){.lobby = (int32_t)(a->set.lobby + a->asked),
+                                  .sent_us = clock_monotonic_us()};
+    a->asked++;
+    send_request(a, open);
+}
+
+/* To the next leader, which knows what the last one has answered. */
+static void ask_again(struct asker *a)
+{
+    for (size_t i = 0; i < a->n_open; i++)
+        send_request(a, &a->open[i]);
 }
 
 /* Milliseconds since the lobby was asked for; negative when nothing was. */
@@ -344,8 +428,11 @@ static int on_message(struct asker *a, const struct chat_message *m)
             print_event(a, &m->mgr_match_event);
         return EXIT_DONE;
     case CHAT_ERROR:
-        return unreachable("%s ended the conversation: %.*s", a->set.manager,
-                           (int)m->error.message.len, m->error.message.at);
+        (void)fail(a, "%s ended the conversation: %.*s", a->nodes.now, (int)m->error.message.len,
+                   m->error.message.at);
+        return str_eq(m->error.message, STR("Replaced by a new connection"))
+                   ? unreachable("%s", a->why)
+                   : EXIT_LOST;
     default:
         return EXIT_DONE;
     }
@@ -365,16 +452,14 @@ static int64_t act(struct asker *a, int64_t now)
     int64_t due = a->next_heartbeat_ms;
     if (!all_asked(a) && a->n_open < OPEN_MAX && a->next_ask_ms < due)
         due = a->next_ask_ms;
-    if (a->n_open > 0 && a->open[0].sent_us / 1000 + ANSWER_MS < due)
-        due = a->open[0].sent_us / 1000 + ANSWER_MS;
+    if (a->n_open > 0 && a->open[0].due_ms < due)
+        due = a->open[0].due_ms;
     return due;
 }
 
+/* Until all is answered, or EXIT_LOST. */
 static int converse(struct asker *a)
 {
-    int64_t now = clock_monotonic_ms();
-    a->next_ask_ms = now;
-    a->next_heartbeat_ms = now + HEARTBEAT_MS;
     for (;;) {
         int64_t due = act(a, clock_monotonic_ms());
         if (all_asked(a) && a->n_open == 0 && !a->set.stay)
@@ -383,15 +468,52 @@ static int converse(struct asker *a)
         enum chat_link_result r = chat_link_next(&a->link, a->stop, due, &m);
         if (r == LINK_STOPPED)
             return EXIT_DONE;
-        if (r == LINK_BROKEN)
-            return unreachable("%s: %s", a->set.manager, a->link.error);
+        if (r == LINK_BROKEN) {
+            (void)fail(a, "%s: %s", a->nodes.now, a->link.error);
+            return EXIT_LOST;
+        }
         int code = r == LINK_MESSAGE ? on_message(a, &m) : EXIT_DONE;
         if (code != EXIT_DONE)
             return code;
-        if (a->n_open > 0 && clock_monotonic_ms() >= a->open[0].sent_us / 1000 + ANSWER_MS)
+        if (a->n_open > 0 && clock_monotonic_ms() >= a->open[0].due_ms)
             return unreachable("lobby %" PRId32 ": no answer from %s within %d s", a->open[0].lobby,
-                               a->set.manager, ANSWER_MS / 1000);
+                               a->nodes.now, ANSWER_MS / 1000);
     }
+}
+
+/* The connection is lost: with one node that is the end, with several the next leader is met. */
+static int return_to(struct asker *a, int64_t met_ms)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!nodes_are_several(&a->nodes))
+        return unreachable("%s", a->why);
+    fprintf(stderr, "muster allocate: %s; looking for the leader\n", a->why);
+    if (now_ms - met_ms < SHORT_MS && screen_wait(&a->stop, 1, now_ms + SHORT_MS) == 0)
+        return EXIT_STOPPED;
+    (void)nodes_fail(&a->nodes, false); /* the others first */
+    int code = meet(a, true, now_ms + RETURN_MS);
+    if (code == EXIT_DONE)
+        ask_again(a);
+    return code;
+}
+
+static int run(struct asker *a)
+{
+    int64_t met_ms = clock_monotonic_ms();
+    int code = meet(a, false, met_ms + PATIENT_MS);
+    if (code == EXIT_STOPPED)
+        return EXIT_UNREACHABLE; /* nothing was asked */
+    a->next_ask_ms = clock_monotonic_ms();
+    a->next_heartbeat_ms = a->next_ask_ms + HEARTBEAT_MS;
+    while (code == EXIT_DONE) {
+        met_ms = clock_monotonic_ms();
+        int end = converse(a);
+        chat_link_done(&a->link);
+        if (end != EXIT_LOST)
+            return end;
+        code = return_to(a, met_ms);
+    }
+    return code == EXIT_STOPPED ? EXIT_DONE : code;
 }
 
 static bool parse_list(const char *verb, const char *option, const char *names,
@@ -444,48 +566,119 @@ static bool parse_regions(const char *verb, struct asker *a)
            args_refuse(verb, "--regions names regions one by one, so AUTO is none of them");
 }
 
+/* One verb runs per process. */
+static struct asker asker = {.set = {.lobby = INT64_MIN,
+                                     .every_ms = -1,
+                                     .players = 10,
+                                     .rating = 1500,
+                                     .manager = "127.0.0.1:11033",
+                                     .chat_server = "cli"}};
+
+const struct arg allocate_options[] = {
+    {.name = "--lobby",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.lobby,
+     .min = INT32_MIN,
+     .max = INT32_MAX,
+     .value = "N",
+     .help = "the match's number; asking again for it gives the same answer"},
+    {.name = "--region",
+     .kind = ARG_TEXT,
+     .into = &asker.set.region,
+     .value = "R[,R...]",
+     .help = "where to play, by name or number; several take turns; AUTO is the best of --regions"},
+    {.name = "--regions",
+     .kind = ARG_TEXT,
+     .into = &asker.set.regions,
+     .value = "R[,R...]",
+     .help = "which regions this chat server speaks for; Muster must have them and the token allow "
+             "them (those of --region)"},
+    {.name = "--type",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.type,
+     .min = INT8_MIN,
+     .max = INT8_MAX,
+     .value = "T",
+     .help = "game type 0-10 (0)"},
+    {.name = "--mode",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.mode,
+     .min = INT8_MIN,
+     .max = INT8_MAX,
+     .value = "M",
+     .help = "and mode 0-24 (0)"},
+    {.name = "--players",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.players,
+     .min = INT8_MIN,
+     .max = INT8_MAX,
+     .value = "N",
+     .help = "how many will come (10)"},
+    {.name = "--rating",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.rating,
+     .min = INT32_MIN,
+     .max = INT32_MAX,
+     .value = "N",
+     .help = "their average rating (1500)"},
+    {.name = "--manager",
+     .kind = ARG_TEXT,
+     .into = &asker.set.manager,
+     .value = "HOST:PORT",
+     .help = "Muster's manager port (127.0.0.1:11033); several nodes with commas between them"},
+    {.name = "--token",
+     .kind = ARG_TEXT,
+     .into = &asker.set.token,
+     .value = "T",
+     .help = "service token (none is needed where Muster runs with --dev); better in the "
+             "environment variable MUSTER_ENROL_TOKEN: others see options in ps"},
+    {.name = "--chat-server",
+     .kind = ARG_TEXT,
+     .into = &asker.set.chat_server,
+     .value = "ID",
+     .help = "who asks (cli)"},
+    {.name = "--cancel",
+     .kind = ARG_FLAG,
+     .into = &asker.set.cancel,
+     .help = "gives the match of that lobby up instead, wherever it is; --region is then any one "
+             "that Muster lets this chat server speak for"},
+    {.name = "--every",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.every_ms,
+     .min = 0,
+     .max = 86400000,
+     .value = "MS",
+     .help = "asks for the next lobby number every MS milliseconds ..."},
+    {.name = "--count",
+     .kind = ARG_NUMBER,
+     .into = &asker.set.count,
+     .min = 1,
+     .max = INT32_MAX,
+     .value = "N",
+     .help = "... N times in all (without it, until stopped)"},
+    {.name = "--stay",
+     .kind = ARG_FLAG,
+     .into = &asker.set.stay,
+     .help = "keeps the connection and prints what happens to the matches"},
+    {.name = "--json",
+     .kind = ARG_FLAG,
+     .into = &asker.set.json,
+     .help = "one JSON object per line"},
+    CHAT_TLS_ARGS(&asker.set.tls),
+    {0},
+};
+
 static bool parse(int argc, char **argv, struct asker *a)
 {
     struct settings *s = &a->set;
-    const struct arg table[] = {
-        {.name = "--lobby",
-         .kind = ARG_NUMBER,
-         .into = &s->lobby,
-         .min = INT32_MIN,
-         .max = INT32_MAX},
-        {.name = "--region", .kind = ARG_TEXT, .into = &s->region},
-        {.name = "--regions", .kind = ARG_TEXT, .into = &s->regions},
-        {.name = "--type", .kind = ARG_NUMBER, .into = &s->type, .min = INT8_MIN, .max = INT8_MAX},
-        {.name = "--mode", .kind = ARG_NUMBER, .into = &s->mode, .min = INT8_MIN, .max = INT8_MAX},
-        {.name = "--players",
-         .kind = ARG_NUMBER,
-         .into = &s->players,
-         .min = INT8_MIN,
-         .max = INT8_MAX},
-        {.name = "--rating",
-         .kind = ARG_NUMBER,
-         .into = &s->rating,
-         .min = INT32_MIN,
-         .max = INT32_MAX},
-        {.name = "--manager", .kind = ARG_TEXT, .into = &s->manager},
-        {.name = "--token", .kind = ARG_TEXT, .into = &s->token},
-        {.name = "--chat-server", .kind = ARG_TEXT, .into = &s->chat_server},
-        {.name = "--cancel", .kind = ARG_FLAG, .into = &s->cancel},
-        {.name = "--every", .kind = ARG_NUMBER, .into = &s->every_ms, .min = 0, .max = 86400000},
-        {.name = "--count", .kind = ARG_NUMBER, .into = &s->count, .min = 1, .max = INT32_MAX},
-        {.name = "--stay", .kind = ARG_FLAG, .into = &s->stay},
-        {.name = "--json", .kind = ARG_FLAG, .into = &s->json},
-        CHAT_TLS_ARGS(&s->tls),
-        {0},
-    };
-    s->lobby = INT64_MIN;
-    s->every_ms = -1;
-    if (!args_parse(argc, argv, table) || !chat_tls_check(argv[0], &s->tls))
+    char why[NODES_WHY_MAX];
+    if (!args_parse(argc, argv, allocate_options) || !chat_tls_check(argv[0], &s->tls))
         return false;
     if (s->lobby == INT64_MIN)
         return args_refuse(argv[0], "--lobby is missing");
-    if (!strchr(s->manager, ':'))
-        return args_refuse(argv[0], "--manager takes HOST:PORT, not '%s'", s->manager);
+    a->nodes.wait_max_ms = WAIT_MAX_MS;
+    if (nodes_read_addresses(&a->nodes, s->manager, why) != 0)
+        return args_refuse(argv[0], "--manager takes %s", why);
     int64_t numbers_left = (int64_t)INT32_MAX - s->lobby + 1;
     if (s->count == 0)
         s->count = s->every_ms < 0 ? 1 : numbers_left;
@@ -498,22 +691,12 @@ static bool parse(int argc, char **argv, struct asker *a)
 
 int allocate_run(int argc, char **argv)
 {
-    static struct asker a = {
-        .set = {.players = 10, .rating = 1500, .manager = "127.0.0.1:11033", .chat_server = "cli"},
-    };
-    a.set.token = args_token();
-    if (!parse(argc, argv, &a))
+    struct asker *a = &asker;
+    a->set.token = args_token();
+    if (!parse(argc, argv, a))
         return EXIT_USAGE;
-    const char *error = chat_link_open(&a.link, a.set.manager, &a.set.tls, CONNECT_MS);
-    if (error && a.link.reached)
-        return unreachable("%s: %s", a.set.manager, error);
-    if (error)
-        return unreachable("cannot reach %s: %s; is 'muster serve' running?", a.set.manager, error);
-    a.stop = stop_open();
-    int code = greet(&a);
-    if (code == EXIT_DONE)
-        code = converse(&a);
-    chat_link_done(&a.link);
-    close(a.stop);
+    a->stop = stop_open();
+    int code = run(a);
+    close(a->stop);
     return code;
 }

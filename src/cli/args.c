@@ -21,6 +21,11 @@ bool args_refuse(const char *verb, const char *format, ...)
     return false;
 }
 
+bool args_is_option(const struct arg *arg)
+{
+    return arg->kind != ARG_WORD && arg->kind != ARG_TITLE;
+}
+
 static bool parse_number(const char *text, int64_t *ret)
 {
     char *end;
@@ -147,6 +152,7 @@ static bool take_value(const char *verb, const struct arg *arg, const char *word
     case ARG_FLAG:
     case ARG_TEXT:
     case ARG_WORD:
+    case ARG_TITLE:
         break;
     }
     *(const char **)arg->into = value;
@@ -197,7 +203,7 @@ static const struct arg *find(const struct arg *const *tables, const char *word,
         return find_word(tables);
     for (; *tables; tables++) {
         for (const struct arg *arg = *tables; arg->name; arg++) {
-            if (arg->kind != ARG_WORD && names(arg, word, ret_value))
+            if (args_is_option(arg) && names(arg, word, ret_value))
                 return arg;
         }
     }
@@ -213,7 +219,7 @@ static bool unknown(const char *verb, const struct arg *const *tables, const cha
     struct suggestion near = suggest_for(name);
     for (; *tables; tables++) {
         for (const struct arg *arg = *tables; arg->name; arg++) {
-            if (arg->kind != ARG_WORD)
+            if (args_is_option(arg))
                 suggest_offer(&near, arg->name);
         }
     }
@@ -270,14 +276,15 @@ static int print_name(FILE *to, const struct arg *arg)
     return n;
 }
 
-/* A row's line with the words or units it takes. */
-static void describe(const struct arg *arg, char *dst, size_t cap)
+const char *args_about(const struct arg *arg, char dst[ARGS_ABOUT_MAX])
 {
     char words[256];
     if (arg->words)
         join_words(arg->words, words, sizeof(words));
-    snprintf(dst, cap, "%s%s%s%s", arg->help, arg->kind == ARG_SECONDS ? "; or 5m, 2h, 30d" : "",
-             arg->words ? ": " : "", arg->words ? words : "");
+    snprintf(dst, ARGS_ABOUT_MAX, "%s%s%s%s", arg->help,
+             arg->kind == ARG_SECONDS ? "; or 5m, 2h, 30d" : "", arg->words ? ": " : "",
+             arg->words ? words : "");
+    return dst;
 }
 
 void args_print_wrapped(FILE *to, const char *text, int column)
@@ -299,15 +306,16 @@ void args_print_wrapped(FILE *to, const char *text, int column)
 void args_print_help(FILE *to, const struct arg *table)
 {
     for (; table->name; table++) {
-        char text[512];
+        char text[ARGS_ABOUT_MAX];
+        if (table->kind == ARG_TITLE)
+            fprintf(to, "\n%s:\n", table->name);
         if (!table->help)
             continue;
         int n = print_name(to, table);
         if (n >= HELP_COLUMN - 1)
             n = fprintf(to, "\n") - 1;
         fprintf(to, "%*s", HELP_COLUMN - n, "");
-        describe(table, text, sizeof(text));
-        args_print_wrapped(to, text, HELP_COLUMN);
+        args_print_wrapped(to, args_about(table, text), HELP_COLUMN);
     }
 }
 

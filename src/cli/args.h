@@ -14,8 +14,9 @@ enum arg_kind {
     ARG_TEXT,    /* const char * */
     ARG_CHOICE,  /* const char *: one of `words` */
     ARG_LIST,    /* const char *: texts with commas between them, each one of `words` if any */
-    ARG_WORD, /* const char *, NULL before: an argument without a name; several are taken in order
-               */
+    ARG_WORD,  /* const char *, NULL before: an argument without a name; several are taken in order
+                */
+    ARG_TITLE, /* no argument: a line for help above those that follow */
 };
 
 struct arg {
@@ -27,7 +28,7 @@ struct arg {
     int64_t max;
     const char *const *words; /* ARG_CHOICE, ARG_LIST: closed by NULL */
     const char *value;        /* for help: what is put for the value, "N" */
-    const char *help; /* for help: one line. NULL where the verb's usage is written by hand */
+    const char *help;         /* for help: one line; NULL = it is not listed there */
 };
 
 enum { ARGS_TABLES_MAX = 4 };
@@ -43,6 +44,13 @@ bool args_parse_all(int argc, char **argv, const struct arg *const *tables);
 
 /* Prints what a table's rows say about themselves, aligned, with the words or units they take. */
 void args_print_help(FILE *to, const struct arg *table);
+
+/* True when it has a name that is typed. */
+bool args_is_option(const struct arg *arg);
+
+/* What a row says about itself: its help, with the words or units it takes. Returns dst. */
+enum { ARGS_ABOUT_MAX = 512 };
+const char *args_about(const struct arg *arg, char dst[ARGS_ABOUT_MAX]);
 
 /* Prints text, broken between words; it begins at that column, as does every further line. */
 void args_print_wrapped(FILE *to, const char *text, int column);

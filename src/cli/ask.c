@@ -2,6 +2,7 @@
 
 #include "cli/client.h"
 #include "cli/term.h"
+#include "wire/uri.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -68,6 +69,7 @@ static enum arg_kind arg_kind_of(const struct field *f)
     case FIELD_TEXT:
     case FIELD_JSON:
     case FIELD_OBJECTS:
+    case FIELD_LISTS:
         break;
     }
     return ARG_TEXT;
@@ -87,6 +89,7 @@ static const char *value_name(const struct field *f)
         return "YES";
     case FIELD_JSON:
     case FIELD_OBJECTS:
+    case FIELD_LISTS:
         return "JSON";
     case FIELD_TEXT:
         return "TEXT";
@@ -166,6 +169,14 @@ static bool is_number(const char *text)
     return digits > 0 && digits < 20 && text[digits] == '\0';
 }
 
+bool ask_names_host(const struct ask *a)
+{
+    if (!a->word || strcmp(a->word, "HOST") != 0)
+        return false;
+    const char *text = ask_text(a, "id");
+    return text && text[0] && !is_number(text);
+}
+
 static bool is_given(const struct ask *a, size_t i)
 {
     return a->values[i].text || a->values[i].number != NOT_GIVEN;
@@ -191,7 +202,7 @@ bool ask_check(const struct ask *a, const char *verb)
             continue;
         if ((in_path || f->required) && !is_given(a, i))
             return refuse_missing(a, verb, i);
-        if (in_path && f->kind == FIELD_ID && !is_number(a->values[i].text))
+        if (in_path && f->kind == FIELD_ID && !is_number(a->values[i].text) && !ask_names_host(a))
             return args_refuse(verb, "%s is a number, not '%s'", a->word, a->values[i].text);
     }
     return true;
@@ -246,7 +257,7 @@ void ask_put_path(const struct ask *a, struct buf *path)
             char name[ASK_NAME_MAX];
             size_t n = strcspn(++at, "}");
             snprintf(name, sizeof(name), "%.*s", (int)n, at);
-            client_put_escaped(path, ask_text(a, name));
+            uri_escape(path, ask_text(a, name));
             at += n + 1;
         }
     }

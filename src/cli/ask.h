@@ -32,8 +32,12 @@ void ask_init(struct ask *a, const char *operation, const char *word);
 void ask_add_word(struct ask *a, const char *field, const char *word);
 
 /* After parsing: true when everything the operation needs is there, and what stands in the path is
- * a number. Otherwise one sentence has been printed. */
+ * a number, or may be a name. Otherwise one sentence has been printed. */
 bool ask_check(const struct ask *a, const char *verb);
+
+/* After parsing: true when a host was given by its name, and its number must be set before it is
+ * asked. Of all that has a number only hosts have a name that is theirs alone. */
+bool ask_names_host(const struct ask *a);
 
 /* True when the operation has that field. */
 bool ask_has(const struct ask *a, const char *field);

@@ -66,44 +66,51 @@ static void say(struct remote *r, const struct ask *ask, const char *verb)
     term_put(&r->out, strcmp(verb, "ban lift") == 0 ? " is lifted\n" : " is changed\n");
 }
 
-static int ask_and_say(struct remote *r, const struct ask *ask)
+/* What draw is given; the client of who may ban is made when it is first needed. */
+struct asking {
+    struct ask ask;
+    struct client *banner;
+};
+
+static int draw(struct remote *r, void *user)
 {
-    struct client *banner = NULL;
+    struct asking *a = user;
     int code = EXIT_DONE;
-    if (client_is_local_admin(r->client))
-        code = remote_become(r, WHO, "game_ban", &banner);
+    if (!a->banner && client_is_local_admin(r->client))
+        code = remote_become(r, WHO, "game_ban", &a->banner);
     if (code == EXIT_DONE)
-        code = remote_ask_by(r, banner ? banner : r->client, ask, CLIENT_TIMEOUT_S);
-    client_close(banner);
+        code = remote_ask_by(r, a->banner ? a->banner : r->client, &a->ask, CLIENT_TIMEOUT_S);
     if (code != EXIT_DONE)
         return code;
     if (remote_output() == OUTPUT_JSON) {
         show_json(&r->out, r->answer.json);
         term_put(&r->out, "\n");
     } else {
-        say(r, ask, r->verb);
+        say(r, &a->ask, r->verb);
     }
-    (void)remote_flush(r);
     return EXIT_DONE;
 }
 
 int ban_run(int argc, char **argv)
 {
     struct remote r;
-    struct ask ask;
+    struct asking a = {0};
     char date[DATE_MAX];
     const struct ban_verb *v = find(argv[0]);
-    ask_init(&ask, v->operation, v->word);
+    ask_init(&a.ask, v->operation, v->word);
     if (!v->word)
-        ask_add_word(&ask, "account", "ACCOUNT");
-    int code = remote_open(&r, argc, argv, &ask, NULL, remote_output_options, false);
+        ask_add_word(&a.ask, "account", "ACCOUNT");
+    bool looks = strcmp(argv[0], "ban show") == 0;
+    int code = remote_open(&r, argc, argv, &a.ask, NULL,
+                           looks ? remote_list_options : remote_output_options, false);
     if (code != EXIT_DONE)
         return code;
-    if (ask_has(&ask, "expires") && ask_text(&ask, "expires")) {
-        print_date(ask_text(&ask, "expires"), date);
-        ask_set(&ask, "expires", date);
+    if (ask_has(&a.ask, "expires") && ask_text(&a.ask, "expires")) {
+        print_date(ask_text(&a.ask, "expires"), date);
+        ask_set(&a.ask, "expires", date);
     }
-    code = ask_and_say(&r, &ask);
+    code = remote_show(&r, draw, &a);
+    client_close(a.banner);
     remote_close(&r);
     return code;
 }

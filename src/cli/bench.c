@@ -5,9 +5,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 
 #include <errno.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -134,6 +136,34 @@ static const char *file_system_of(const char *path)
     return "unknown";
 }
 
+/* ── how far it is ─────────────────────────────────────────────────────────────────────────── */
+
+static struct {
+    struct progress progress;
+    char part[64]; /* of bench all: "3 of 15, single"; "" = one noun alone */
+} far;
+
+void bench_part_begins(int i, int n, const char *name)
+{
+    char text[PROGRESS_MAX];
+    snprintf(far.part, sizeof(far.part), "%d of %d, %s", i + 1, n, name);
+    snprintf(text, sizeof(text), "bench: %s", far.part);
+    progress_show(&far.progress, text, "");
+}
+
+/* Of many parts the runs are too many for lines. */
+void bench_run_begins(int i)
+{
+    char text[PROGRESS_MAX];
+    char run[64];
+    snprintf(run, sizeof(run), "run %d of %" PRId64, i + 1, bench_options.runs);
+    snprintf(text, sizeof(text), "bench: %s", far.part[0] ? far.part : run);
+    if (far.part[0])
+        snprintf(run, sizeof(run), "; run %d of %" PRId64, i + 1, bench_options.runs);
+    if (!far.part[0] || far.progress.over)
+        progress_show(&far.progress, text, far.part[0] ? run : "");
+}
+
 /* ── telling ───────────────────────────────────────────────────────────────────────────────── */
 
 static void print_json(const struct bench *b, const char *verb)
@@ -204,7 +234,9 @@ static int work(const char *verb, bench_measure *measure, const char *folder)
     if (strcmp(b.file_system, "tmpfs") == 0)
         fprintf(stderr, "muster %s: %s is in memory, so nothing is measured of a disk\n", verb,
                 folder);
-    if (!measure(&b)) {
+    bool measured = measure(&b);
+    progress_wipe(&far.progress);
+    if (!measured) {
         fprintf(stderr, "muster %s: %s\n", verb, b.why);
         return EXIT_REFUSED;
     }
@@ -269,6 +301,7 @@ int bench_main(int argc, char **argv, const struct arg *table, bench_measure *me
         return EXIT_REFUSED;
     }
     use_descriptors();
+    progress_init(&far.progress, STDERR_FILENO);
     log_set_level(LOG_ERROR); /* of this process, which runs core and store itself in some nouns */
     int code = supervise(argv[0], measure, folder);
     remove_folder(folder);

@@ -135,6 +135,11 @@ const char *bench_path(const struct bench *b, const char *name, char dst[BENCH_P
 /* Removes folder/name with all that is in it. */
 void bench_remove(const struct bench *b, const char *name);
 
+/* Says on standard error how far it is: each noun before its run i, `bench all` before its part i
+ * of n. On a terminal the line is written over. */
+void bench_run_begins(int i);
+void bench_part_begins(int i, int n, const char *name);
+
 /* Measures, adds fields and rows. False: b->why is set. */
 typedef bool bench_measure(struct bench *b);
 
@@ -147,7 +152,9 @@ bench_measure bench_friends;
 bench_measure bench_store;
 bench_measure bench_http;
 bench_measure bench_join;
+bench_measure bench_lobby;
 bench_measure bench_nats;
+bench_measure bench_postgres;
 bench_measure bench_agones;
 bench_measure bench_spawn;
 bench_measure bench_restart;

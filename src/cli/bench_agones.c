@@ -274,6 +274,7 @@ static bool measure(struct work *w, int64_t writes_per_s, struct found *f)
 {
     w->cluster.shared->writes_per_s = writes_per_s;
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!run_raw(w, &f->raw) || !run(w, next_comer, &w->came, &f->come, &f->writes) ||
             !run(w, next_mover, &w->moved, &f->move, &f->move_writes) || !check(w))
             return false;

@@ -38,6 +38,7 @@ static const struct part {
 } parts[] = {
     {"allocate", bench_allocate, 3, "info"},
     {"allocate at log level warn", bench_allocate, 2, "warn"},
+    {"postgres", bench_postgres, 3, "info"},
     {"single", bench_single, 1, "info"},
     {"connections", bench_connections, 0, "info"},
     {"core", bench_core, 0, "info"},
@@ -47,6 +48,7 @@ static const struct part {
     {"store", bench_store, 1, "info"},
     {"http", bench_http, 1, "info"},
     {"join", bench_join, 2, "info"},
+    {"lobby", bench_lobby, 2, "info"},
     {"nats", bench_nats, 2, "info"},
     {"agones", bench_agones, 1, "info"},
     {"spawn", bench_spawn, 0, "info"},
@@ -81,7 +83,7 @@ static bool wait_for(pid_t pid)
 static bool run_parts(struct bench *found)
 {
     for (size_t i = 0; i < PARTS; i++) {
-        fprintf(stderr, "bench: %s\n", parts[i].name);
+        bench_part_begins((int)i, PARTS, parts[i].name);
         struct under_way u = {.part = &parts[i], .found = found};
         pid_t pid = child_start(run_part, &u);
         if (pid < 0 || !wait_for(pid)) {

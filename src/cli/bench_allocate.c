@@ -49,9 +49,6 @@ const struct arg bench_allocate_options[] = {
     {0},
 };
 
-/* Room for every game server on one address. */
-static const char roomy[] = "listen: {connections: 19000, connections_per_address: 19000}\n";
-
 struct found {
     struct figure rate, p50, p99, cpu, loop, commit, fold, other, own;
     struct figure echo, echo_wide, ratio, ratio_wide;
@@ -98,6 +95,7 @@ static bool measure(struct bench *b, struct load *load, struct found *f)
 {
     static struct load_result r; /* large */
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!load_run(load, b, 0.5, (double)bench_options.seconds, &r))
             return false;
         take(f, &r);
@@ -156,7 +154,7 @@ bool bench_allocate(struct bench *b)
     f = (struct found){0};
     struct served s = {0};
     struct load *load = NULL;
-    struct served_plan how = {.data = bench_path(b, "allocate", data), .config = roomy};
+    struct served_plan how = {.data = bench_path(b, "allocate", data), .config = BENCH_ROOMY};
     if (!served_start(&s, b, &how))
         return false;
     struct load_plan plan = {.pid = s.pid,
@@ -232,6 +230,7 @@ static bool measure_single(struct bench *b, struct load *load, struct single *f)
     static struct load_result r; /* large, as the next */
     static struct durations bare;
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         memset(&bare, 0, sizeof(bare));
         if (!load_run(load, b, 0.2, (double)bench_options.seconds, &r) ||
             !measure_bare(b, (double)bench_options.seconds, &bare))

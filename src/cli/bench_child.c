@@ -79,8 +79,20 @@ static void word_after(const char *line, const char *key, char dst[64])
     dst[n] = '\0';
 }
 
-/* Reads until the end of the first line. */
-static bool read_line(int fd, char *dst, size_t cap)
+/* Whether a whole line of it says that Muster serves. A node of a cell says first that it stands
+ * by. *ret: where that line begins. */
+static bool find_ready(const char *text, const char **ret)
+{
+    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *ret = line;
+        if (strncmp(line, "ready ", 6) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Reads until Muster says that it serves. */
+static bool read_ready(int fd, char *dst, size_t cap, const char **ret)
 {
     int64_t deadline_ms = clock_monotonic_ms() + READY_WAIT_MS;
     size_t len = 0;
@@ -94,7 +106,7 @@ static bool read_line(int fd, char *dst, size_t cap)
             return false;
         len += (size_t)n;
         dst[len] = '\0';
-        if (strchr(dst, '\n'))
+        if (find_ready(dst, ret))
             return true;
     }
     return false;
@@ -111,13 +123,15 @@ static bool write_config(struct bench *b, const char *text, char path[BENCH_PATH
 
 static bool wait_until_ready(struct served *s, struct bench *b, int64_t start_ns)
 {
-    char line[512] = "";
-    bool read = read_line(s->out, line, sizeof(line));
+    char said[2048] = "";
+    const char *line = said;
+    bool read = read_ready(s->out, said, sizeof(said), &line);
     s->ready_ms = (double)(monotonic_ns() - start_ns) / 1e6;
     word_after(line, " http=", s->http);
     word_after(line, " server=", s->server);
     word_after(line, " manager=", s->manager);
-    if (read && strncmp(line, "ready ", 6) == 0 && s->server[0] && s->manager[0])
+    word_after(line, " client=", s->client);
+    if (read && s->server[0] && s->manager[0])
         return true;
     served_end(s, SIGKILL);
     return bench_fail(b, "muster serve did not start; try 'muster serve --dev' to see why");
@@ -135,6 +149,8 @@ bool served_start(struct served *s, struct bench *b, const struct served_plan *p
                                   "0",
                                   "--manager-port",
                                   "0",
+                                  "--client-port",
+                                  "0",
                                   "--http",
                                   "127.0.0.1:0",
                                   "--log-level",
@@ -147,6 +163,10 @@ bool served_start(struct served *s, struct bench *b, const struct served_plan *p
             return false;
         argv[argc++] = "--config";
         argv[argc++] = config;
+    }
+    if (plan->store) {
+        argv[argc++] = "--store";
+        argv[argc++] = plan->store;
     }
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)

@@ -13,14 +13,19 @@ struct served {
     int out; /* what it prints */
     char server[64];
     char manager[64];
+    char client[64];
     char http[64];
     double ready_ms; /* from before fork to the ready line */
 };
+
+/* Room for every game server on one address. */
+#define BENCH_ROOMY "listen: {connections: 19000, connections_per_address: 19000}\n"
 
 /* What differs from `muster serve --dev --log-level LEVEL` on free ports; NULL = nothing. */
 struct served_plan {
     const char *data;
     const char *config; /* the text of a configuration file */
+    const char *store;  /* PostgreSQL */
 };
 
 /* Starts Muster and waits for its ready line. What it logs goes to /dev/null. */

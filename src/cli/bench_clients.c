@@ -60,8 +60,7 @@ bool bench_send(int fd, struct str request)
     return send(fd, request.at, request.len, MSG_NOSIGNAL) == (ssize_t)request.len;
 }
 
-/* Bytes of a whole answer, 0 while it is not whole. answer ends with a NUL. */
-static size_t whole(const char *answer, size_t len)
+size_t bench_answer_size(const char *answer, size_t len)
 {
     const char *end = memmem(answer, len, "\r\n\r\n", 4);
     const char *length = end ? strcasestr(answer, "\r\nContent-Length: ") : NULL;
@@ -71,7 +70,7 @@ static size_t whole(const char *answer, size_t len)
     return len >= total ? total : 0;
 }
 
-static int status_of(const char *answer)
+int bench_answer_status(const char *answer)
 {
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? (int)strtol(answer + 9, NULL, 10) : 0;
 }
@@ -81,11 +80,11 @@ int bench_receive(int fd, struct buf *body)
     char *answer = xcalloc(1, ANSWER_MAX);
     size_t len = 0;
     ssize_t n = 1;
-    while (whole(answer, len) == 0 && n > 0 && len < ANSWER_MAX - 1) {
+    while (bench_answer_size(answer, len) == 0 && n > 0 && len < ANSWER_MAX - 1) {
         n = recv(fd, answer + len, ANSWER_MAX - 1 - len, 0);
         len += n > 0 ? (size_t)n : 0;
     }
-    int status = whole(answer, len) > 0 ? status_of(answer) : 0;
+    int status = bench_answer_size(answer, len) > 0 ? bench_answer_status(answer) : 0;
     const char *end = status ? strstr(answer, "\r\n\r\n") + 4 : answer;
     if (body)
         buf_append(body, end, len - (size_t)(end - answer));
@@ -126,12 +125,12 @@ static void read_answer(struct crowd *crowd, struct client *c)
     }
     c->len += (size_t)n;
     c->answer[c->len] = '\0';
-    if (whole(c->answer, c->len) == 0)
+    if (bench_answer_size(c->answer, c->len) == 0)
         return;
-    if (status_of(c->answer) != 200) {
+    if (bench_answer_status(c->answer) != 200) {
         const char *body = strstr(c->answer, "\r\n\r\n") + 4;
-        snprintf(crowd->why, sizeof(crowd->why), "answered with %d: %.90s", status_of(c->answer),
-                 body);
+        snprintf(crowd->why, sizeof(crowd->why), "answered with %d: %.90s",
+                 bench_answer_status(c->answer), body);
     }
     if (crowd->measuring) {
         durations_add(&crowd->latency, monotonic_ns() - c->asked_ns);

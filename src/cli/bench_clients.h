@@ -46,6 +46,10 @@ int bench_connect(const char *address);
 bool bench_send(int fd, struct str request);
 int bench_receive(int fd, struct buf *body);
 
+/* Bytes of a whole answer, 0 while it is not whole; and its status. answer ends with a NUL. */
+size_t bench_answer_size(const char *answer, size_t len);
+int bench_answer_status(const char *answer);
+
 enum { BENCH_TOKEN_MAX = 2048 };
 
 /* The administrator's access token of a data folder. */

@@ -38,6 +38,7 @@ static bool measure(struct bench *b, struct load *load, struct found *f)
     static struct load_result r; /* large */
     double n = (double)wish.connections;
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!load_idle(load, b, LOAD_BEAT_MS / 1000.0, &r))
             return false;
         figure_add(&f->share, r.cpu_us / (r.seconds * 1e6));

@@ -62,6 +62,7 @@ static void measure(struct crowd *few, struct crowd *many, struct found *f)
     (void)us_of_allocations(few);
     (void)us_of_allocations(many);
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         double few_us = us_of_allocations(few);
         double many_us = us_of_allocations(many);
         figure_add(&f->few, few_us);

@@ -23,6 +23,7 @@ static void step(struct crowd *c, struct event *e)
 static void seal(struct crowd *c)
 {
     core_seal(c->core, &c->batch);
+    core_left(c->core, &c->batch);
     if (c->sealed)
         c->sealed(c->user, &c->batch);
 }

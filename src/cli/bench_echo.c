@@ -218,6 +218,7 @@ bool bench_echo(struct bench *b)
     struct figure rate = {0}, p50 = {0}, p99 = {0}, cpu = {0};
     double n = 0;
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         static struct load_result r;
         if (!echo_measure(b, (int)wish.connections, (int)wish.depth, (int)wish.hops,
                           (double)bench_options.seconds, &r))

@@ -106,6 +106,7 @@ bool bench_footprint(struct bench *b)
     if (!measure_size(b, &f.mb))
         return false;
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!measure_start(b, &f))
             return false;
     }

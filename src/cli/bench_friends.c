@@ -71,6 +71,7 @@ static void turn(struct meeting *m)
     m->now.wall_ms++;
     step(m, &(struct event){.kind = EVENT_TICK});
     core_seal(m->core, &m->batch);
+    core_left(m->core, &m->batch);
     batch_clear(&m->batch);
 }
 
@@ -262,6 +263,7 @@ bool bench_friends(struct bench *b)
     (void)us_of_joins(&few, &dice);
     (void)us_of_joins(&many, &dice);
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         double few_us = us_of_joins(&few, &dice);
         double many_us = us_of_joins(&many, &dice);
         figure_add(&f.few, few_us);

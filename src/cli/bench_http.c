@@ -45,6 +45,7 @@ static bool measure(struct bench *b, const struct served *s, const char *token,
              "GET /v1/servers/1 HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n",
              token);
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!bench_clients_run(b, s, clients, bench_next_constant, NULL, &ret->constant) ||
             !bench_clients_run(b, s, clients, put_text, head, &ret->asked))
             return false;

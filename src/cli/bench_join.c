@@ -68,6 +68,7 @@ static bool measure(struct bench *b, struct joins *joins, struct bench_pair *ret
     struct bench_host *h = &joins->host;
     int clients = (int)wish.connections;
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!bench_host_beat(h, b) ||
             !bench_clients_run(b, h->served, clients, bench_next_constant, NULL, &ret->constant) ||
             !bench_host_beat(h, b) ||

@@ -370,6 +370,7 @@ static bool measure(struct bench *b, struct work *w, struct bench_pair *ret)
 {
     put(&w->client, "SUB muster.allocation.result 2\r\n");
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         if (!run_once(w, "relay.request", "relay.result", &ret->constant) ||
             !bench_host_beat(&w->host, b) ||
             !run_once(w, "muster.allocation.request", "muster.allocation.result", &ret->asked))

@@ -112,6 +112,7 @@ struct found {
 static bool measure(struct bench *b, const char *data, struct found *f)
 {
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         struct served s = {0};
         int64_t start_ns = monotonic_ns();
         if (!served_start(&s, b, &(struct served_plan){.data = data}))

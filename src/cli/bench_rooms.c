@@ -25,8 +25,8 @@ static void issue(const struct access *access, const char *account, uint32_t sco
     buf_done(&text);
 }
 
-bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n,
-                        size_t tokens_each)
+static bool make(struct bench_players *p, struct bench *b, const char *data, size_t n,
+                 size_t tokens_each, bool numbers)
 {
     uint8_t secret[CORE_SECRET_SIZE];
     char why[SECRET_WHY_MAX], account[32];
@@ -38,12 +38,26 @@ bool bench_players_make(struct bench_players *p, struct bench *b, const char *da
     p->n = n * tokens_each;
     p->tokens = xcalloc(p->n, sizeof(*p->tokens));
     for (size_t i = 0; i < p->n; i++) {
-        snprintf(account, sizeof(account), "player-%zu", i % n);
+        if (numbers)
+            snprintf(account, sizeof(account), "%zu", i + 1);
+        else
+            snprintf(account, sizeof(account), "player-%zu", i % n);
         issue(access, account, ACCESS_GAME, (int64_t)(i / n), p->tokens[i]);
     }
     access_free(access);
     explicit_bzero(secret, sizeof(secret));
     return true;
+}
+
+bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n,
+                        size_t tokens_each)
+{
+    return make(p, b, data, n, tokens_each, false);
+}
+
+bool bench_accounts_make(struct bench_players *p, struct bench *b, const char *data, size_t n)
+{
+    return make(p, b, data, n, 1, true);
 }
 
 void bench_players_done(struct bench_players *p)

@@ -22,6 +22,9 @@ struct bench_players {
 /* Signs their tokens, so many for each, with the secret of a Muster's data folder. */
 bool bench_players_make(struct bench_players *p, struct bench *b, const char *data, size_t n,
                         size_t tokens_each);
+
+/* The same for players whose accounts are the numbers 1 to n, one token each. */
+bool bench_accounts_make(struct bench_players *p, struct bench *b, const char *data, size_t n);
 void bench_players_done(struct bench_players *p);
 
 /* The i-th token, over and over. */

@@ -8,8 +8,8 @@
 #include "cli/bench_child.h"
 #include "cli/bench_clients.h"
 #include "cli/bench_rooms.h"
+#include "cli/beside.h"
 #include "cli/cli.h"
-#include "cli/demo_rooms.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -203,8 +203,10 @@ static bool measure(struct bench *b, const struct served *s, const char *binary,
     struct found found = {0};
     struct bare bare = {.context = zeromq.ctx_new(), .binary = binary, .folder = b->folder};
     bool ok = bench_read_token(b, data, admin) && wait_for_host(b, s, bench_player(players, 0));
-    for (int i = 0; ok && i < bench_options.runs; i++)
+    for (int i = 0; ok && i < bench_options.runs; i++) {
+        bench_run_begins(i);
         ok = measure_run(b, s, &bare, players, admin, &found);
+    }
     zeromq.ctx_term(bare.context);
     if (ok)
         tell(b, &found);
@@ -220,7 +222,7 @@ bool bench_spawn(struct bench *b)
     const char *missing = zeromq_load();
     if (missing)
         return bench_fail(b, "%s", missing);
-    if (!demo_find_arena(binary))
+    if (!beside_find("arena", binary))
         return bench_fail(b,
                           "the example game 'arena' belongs beside this program and is not there");
     snprintf(config, sizeof(config), config_format, binary);

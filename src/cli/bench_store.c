@@ -149,6 +149,7 @@ static bool measure_all(struct bench *b, struct store *store, int fd)
     memset(found, 0, sizeof(found));
     struct into_store s = {.store = store, .id = 1};
     for (int i = 0; i < bench_options.runs; i++) {
+        bench_run_begins(i);
         for (int size = 0; size < SIZES; size++) {
             if (!measure(b, &s, fd, size, &found[size]))
                 return false;

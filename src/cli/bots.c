@@ -6,17 +6,16 @@
  * away
  */
 #include "base/clock.h"
+#include "cli/dial.h"
 #include "cli/room_path.h"
 #include "cli/screen.h"
 #include "cli/show.h"
-#include "net/address.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -95,28 +94,6 @@ static void say(const struct bot *b, const char *what, struct str more)
 
 /* ── coming ────────────────────────────────────────────────────────────────────────────────── */
 
-/* Connected, or -1. */
-static int connect_to(struct str host, int64_t port)
-{
-    char ip[INET6_ADDRSTRLEN];
-    union address a;
-    int error = 0;
-    socklen_t len = sizeof(error);
-    if (!str_copy(ip, sizeof(ip), host) || !address_parse(ip, (uint16_t)port, &a))
-        return -1;
-    int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t size = a.any.sa_family == AF_INET6 ? sizeof(a.v6) : sizeof(a.v4);
-    struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    if (fd < 0 || (connect(fd, &a.any, size) < 0 && errno != EINPROGRESS) ||
-        poll(&wait, 1, CONNECT_MS) != 1 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ||
-        error != 0) {
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 /* A line that does not fit at once is lost; it is only chat. */
 static bool send_line(const struct bot *b, struct str line)
 {
@@ -133,8 +110,8 @@ static void go_in(struct crowd *c, struct bot *b)
     const struct json *seat = c->r->answer.json;
     const struct json *ports = show_at(seat, "location.ports");
     (void)str_copy(b->room, sizeof(b->room), json_get_text(json_member(seat, "id")));
-    b->fd = connect_to(json_get_text(show_at(seat, "location.host")),
-                       json_get_int(json_item(ports, 0)));
+    b->fd = dial(json_get_text(show_at(seat, "location.host")), json_get_int(json_item(ports, 0)),
+                 CONNECT_MS);
     int64_t now_ms = clock_monotonic_ms();
     b->due_ms = now_ms + AGAIN_MS;
     if (b->fd < 0 || !send_line(b, json_get_text(json_member(seat, "key")))) {

@@ -171,8 +171,8 @@ static void print_what_to_do(const char *folder, const struct file *files, size_
     for (size_t i = 0; i < hosts->n; i++)
         printf("%s %s", i > 0 ? "," : "", hosts->at[i]);
     printf(".\n\nIn the configuration file:\n\ntls:\n");
-    static const char *const doors[] = {"http", "server", "manager"};
-    for (size_t i = 0; i < 3; i++)
+    static const char *const doors[] = {"http", "server", "manager", "client"};
+    for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++)
         printf("  %s:\n    certificate: %s/server.pem\n    key: %s/server-key.pem\n", doors[i],
                folder, folder);
     printf("\nThen:\n\n"

@@ -73,6 +73,7 @@ const char *chat_link_open(struct chat_link *link, const char *address,
     }
     freeaddrinfo(found);
     link->reached = link->fd >= 0;
+    link->heard_ms = clock_monotonic_ms();
     if (!link->reached || !tls->ca)
         return link->reached ? NULL : strerror(error);
     const char *why = chat_tls_open(&link->tls, link->fd, tls, host, timeout_ms);
@@ -169,6 +170,10 @@ static enum chat_link_result read_more(struct chat_link *link)
     enum chat_link_result r =
         link->tls.session ? read_sealed(link, at, &len) : read_plain(link, at, &len);
     link->in.len -= READ_SIZE - len;
+    if (len > 0) {
+        link->heard_ms = clock_monotonic_ms();
+        link->pinged = false;
+    }
     if (r == LINK_MESSAGE && is_tls_alert(&link->in))
         return broken(link, "it speaks TLS on this port; --tls-ca says whom to believe");
     return r;
@@ -197,18 +202,47 @@ static bool take_message(struct chat_link *link, struct chat_message *ret)
     }
 }
 
+void chat_link_watch(struct chat_link *link, int silence_ms)
+{
+    link->silence_ms = silence_ms;
+}
+
+static int64_t quiet_until(const struct chat_link *link)
+{
+    if (link->silence_ms == 0)
+        return INT64_MAX;
+    return link->heard_ms + (link->pinged ? link->silence_ms : link->silence_ms / 2);
+}
+
+/* Waits for something to read until the deadline, and asks for it when all is quiet. */
+static enum chat_link_result wait_for_more(struct chat_link *link, int stop_fd, int64_t deadline_ms)
+{
+    for (;;) {
+        int64_t quiet_ms = quiet_until(link);
+        enum chat_link_result r =
+            wait_readable(link, stop_fd, quiet_ms < deadline_ms ? quiet_ms : deadline_ms);
+        if (r != LINK_TIMEOUT || quiet_ms >= deadline_ms)
+            return r;
+        if (link->pinged)
+            return broken(link, "it does not answer");
+        link->pinged = true;
+        (void)chat_link_send(link, &(struct chat_message){.kind = CHAT_PING});
+    }
+}
+
 enum chat_link_result chat_link_next(struct chat_link *link, int stop_fd, int64_t deadline_ms,
                                      struct chat_message *ret)
 {
     for (;;) {
         while (take_message(link, ret)) {
-            if (ret->kind != CHAT_PING)
+            if (ret->kind != CHAT_PING && ret->kind != CHAT_PONG)
                 return LINK_MESSAGE;
-            (void)chat_link_send(link, &(struct chat_message){.kind = CHAT_PONG});
+            if (ret->kind == CHAT_PING)
+                (void)chat_link_send(link, &(struct chat_message){.kind = CHAT_PONG});
         }
         if (link->error)
             return LINK_BROKEN;
-        enum chat_link_result r = wait_readable(link, stop_fd, deadline_ms);
+        enum chat_link_result r = wait_for_more(link, stop_fd, deadline_ms);
         if (r == LINK_MESSAGE)
             r = read_more(link);
         if (r != LINK_MESSAGE)

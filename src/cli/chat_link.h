@@ -16,6 +16,9 @@ struct chat_link {
     struct buf in;
     size_t used;       /* bytes of in that belong to the message handed out last */
     const char *error; /* after LINK_BROKEN: why; valid until the link is done */
+    int64_t heard_ms;  /* clock_monotonic_ms, when something was */
+    int silence_ms;    /* see chat_link_watch */
+    bool pinged;       /* since something was heard */
 };
 
 enum chat_link_result {
@@ -31,6 +34,10 @@ enum chat_link_result {
 const char *chat_link_open(struct chat_link *link, const char *address,
                            const struct chat_tls_wish *tls, int timeout_ms);
 void chat_link_done(struct chat_link *link);
+
+/* From now on LINK_BROKEN is returned, too, when nothing was heard for so long, though we have
+ * asked for a sign of life after half of it: for those who have somebody else to turn to. */
+void chat_link_watch(struct chat_link *link, int silence_ms);
 
 /* False when Muster does not take it; the next chat_link_next says why. */
 bool chat_link_send(struct chat_link *link, const struct chat_message *m);

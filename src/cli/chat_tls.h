@@ -18,20 +18,28 @@ struct chat_tls_wish {
     const char *server_name; /* NULL = the host that is dialled */
 };
 
-/* Rows of a verb's table, and their lines in its usage. */
+/* Rows of a verb's table. */
 #define CHAT_TLS_ARGS(wish_)                                                                       \
-    {.name = "--tls-ca", .kind = ARG_TEXT, .into = &(wish_)->ca},                                  \
-        {.name = "--tls-cert", .kind = ARG_TEXT, .into = &(wish_)->certificate},                   \
-        {.name = "--tls-key", .kind = ARG_TEXT, .into = &(wish_)->key},                            \
+    {.name = "TLS, where that port speaks it", .kind = ARG_TITLE},                                 \
+        {.name = "--tls-ca",                                                                       \
+         .kind = ARG_TEXT,                                                                         \
+         .into = &(wish_)->ca,                                                                     \
+         .value = "FILE",                                                                          \
+         .help = "the authority (PEM) that Muster's certificate must be signed by"},               \
+        {.name = "--tls-cert",                                                                     \
+         .kind = ARG_TEXT,                                                                         \
+         .into = &(wish_)->certificate,                                                            \
+         .value = "FILE",                                                                          \
+         .help = "our own certificate, where Muster wants one ..."},                               \
+        {.name = "--tls-key",                                                                      \
+         .kind = ARG_TEXT,                                                                         \
+         .into = &(wish_)->key,                                                                    \
+         .value = "FILE",                                                                          \
+         .help = "... and its key"},                                                               \
     {                                                                                              \
-        .name = "--tls-name", .kind = ARG_TEXT, .into = &(wish_)->server_name                      \
+        .name = "--tls-name", .kind = ARG_TEXT, .into = &(wish_)->server_name, .value = "NAME",    \
+        .help = "whom the certificate must be for (the host that is dialled)"                      \
     }
-
-#define CHAT_TLS_USAGE                                                                             \
-    "TLS, where that port speaks it:\n"                                                            \
-    "  --tls-ca FILE        the authority (PEM) that Muster's certificate must be signed by\n"     \
-    "  --tls-cert FILE, --tls-key FILE  our own certificate and its key, where Muster wants one\n" \
-    "  --tls-name NAME      whom the certificate must be for (the host that is dialled)\n"
 
 /* False, with a sentence printed, when the options do not go together or a file will not do. */
 bool chat_tls_check(const char *verb, const struct chat_tls_wish *wish);

@@ -126,6 +126,7 @@ static void reap(struct children *c, struct child *child)
     child->pid = 0;
     close(child->out);
     child->out = -1;
+    child->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     describe_end(c, child, pid, status);
 }
 
@@ -169,7 +170,10 @@ void children_end(struct children *c, int first, int last)
     }
     int stop_fd = c->stop_fd;
     c->stop_fd = -1; /* whoever asks to stop twice waits for the same thing */
-    int64_t deadline = clock_monotonic_ms() + END_MS;
+    int64_t patience_ms = END_MS;
+    for (int i = first; i <= last; i++)
+        patience_ms = c->all[i].patience_ms > patience_ms ? c->all[i].patience_ms : patience_ms;
+    int64_t deadline = clock_monotonic_ms() + patience_ms;
     for (int i = first; i <= last;) {
         struct child *child = &c->all[i];
         if (child->pid == 0) {

@@ -10,14 +10,16 @@
 #include <sys/types.h>
 
 enum {
-    CHILDREN_MAX = 10,
-    CHILD_ARGS_MAX = 24,
+    CHILDREN_MAX = 11,
+    CHILD_ARGS_MAX = 28,
     CHILD_LINE_MAX = 4096, /* a longer line is cut in pieces */
 };
 
 struct child {
-    pid_t pid; /* 0 = not running */
-    int out;   /* what it prints; -1 = closed */
+    pid_t pid;           /* 0 = not running */
+    int out;             /* what it prints; -1 = closed */
+    int code;            /* its exit code when it has ended, -1 when a signal ended it */
+    int64_t patience_ms; /* how long children_end waits before it insists; 0 = 10 s */
     char name[24];
     struct buf line;
 };
@@ -37,7 +39,8 @@ struct children {
 void children_init(struct children *c, int stop_fd);
 void children_done(struct children *c); /* none may be running */
 
-/* Starts number i; args begins with the verb and ends with NULL. False with a sentence said. */
+/* Starts number i, which does not run; args begins with the verb and ends with NULL. False with a
+ * sentence said. */
 bool children_start(struct children *c, int i, const char *name, const char *const *args);
 
 bool children_runs(const struct children *c, int i);

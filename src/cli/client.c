@@ -1,13 +1,17 @@
 #include "cli/client.h"
 
 #include "api/operation.h"
+#include "base/clock.h"
 #include "net/curl.h"
+#include "net/nodes.h"
+#include "wire/uri.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +19,29 @@
 #include <unistd.h>
 
 enum {
-    CONNECT_S = 5,
+    CONNECT_MS = 5000,
+    CONNECT_ONE_OF_MS = 2000, /* … where another node could be asked meanwhile */
+    WAIT_MAX_MS = 2000,
+    KEY_BYTES = 16, /* of an Idempotency-Key */
     TOKEN_MAX = 8 * 1024,
-    URL_MAX = 256,
     ANSWER_MAX = JSON_SIZE_MAX,
     STATUS_OK = 200,
     STATUS_OK_END = 300,
+    STATUS_REDIRECT = 307,
+    STATUS_REDIRECT_TOO = 308,
+    STATUS_UNAVAILABLE = 503,
 };
 
 /* ── settings ──────────────────────────────────────────────────────────────────────────────── */
 
 struct client {
     CURL *handle;
-    char url[URL_MAX];
-    char *token;         /* NULL = none */
-    bool token_is_local; /* it is the data folder's */
+    struct nodes nodes;
+    bool served;              /* one of them has done what was asked */
+    char url[NODES_TEXT_MAX]; /* that was asked last */
+    const char *url_option;   /* outlives it */
+    char *token;              /* NULL = none */
+    bool token_is_local;      /* it is the data folder's */
     char hint[CLIENT_WHY_MAX];
     char error[CURL_ERROR_SIZE];
     int stop_fd;
@@ -41,7 +53,13 @@ struct client {
     bool too_long;
     client_take *take; /* NULL = the body is collected */
     void *user;
+    bool taken;  /* it was given something */
     bool enough; /* take wants no more */
+    bool once;   /* see client_call_once */
+    int64_t patient_until_ms;
+    char key[sizeof("Idempotency-Key: ") + 2 * KEY_BYTES]; /* the header; "" = it changes nothing */
+    int upload_fd;                                         /* -1 = no upload */
+    off_t upload_from;
     void (*on_wait)(void *user);
     void *wait_user;
     client_sent *sent; /* of an upload; NULL = nobody */
@@ -77,21 +95,26 @@ static bool is_loopback(const char *url)
     return strcasecmp(host, "localhost") == 0;
 }
 
-/* "host:port" is http; a slash at the end is dropped. */
-static bool set_url(struct client *c, const char *url, char why[CLIENT_WHY_MAX])
+static bool set_urls(struct client *c, const char *text, const char *option,
+                     char why[CLIENT_WHY_MAX])
 {
-    bool has_scheme = strstr(url, "://") != NULL;
-    int n = snprintf(c->url, sizeof(c->url), "%s%s", has_scheme ? "" : "http://", url);
-    bool fits = n > 0 && (size_t)n < sizeof(c->url);
-    while (fits && c->url[n - 1] == '/')
-        c->url[--n] = '\0';
-    const char *host = fits ? strstr(c->url, "://") : NULL;
-    bool known = strncmp(c->url, "http://", 7) == 0 || strncmp(c->url, "https://", 8) == 0;
-    if (host && known && host[3] && !strpbrk(c->url, " ?#@\\\t\r\n"))
-        return true;
-    snprintf(why, CLIENT_WHY_MAX, "'%.100s' is no URL of Muster; one looks like %s", url,
-             CLIENT_URL);
-    return false;
+    char fault[NODES_WHY_MAX];
+    c->nodes.wait_max_ms = WAIT_MAX_MS;
+    if (nodes_read_urls(&c->nodes, text, fault) != 0) {
+        snprintf(why, CLIENT_WHY_MAX, "%s takes %s", option, fault);
+        return false;
+    }
+    memcpy(c->url, c->nodes.now, sizeof(c->url));
+    return true;
+}
+
+/* Whether all of them are this machine. */
+static bool are_loopback(const struct nodes *nodes)
+{
+    bool all = true;
+    for (size_t i = 0; i < nodes->n; i++)
+        all &= is_loopback(nodes->list[i]);
+    return all;
 }
 
 /* What a header may carry: a line end in it would begin another header. */
@@ -121,26 +144,36 @@ static char *read_token(const char *path)
     return token;
 }
 
+/* ./data as `muster serve` makes it, or that of the package's service where there is one. */
+static const char *usual_folder(void)
+{
+    bool packaged = access("data", F_OK) != 0 && access(CLIENT_SERVICE_DATA, F_OK) == 0;
+    return packaged ? CLIENT_SERVICE_DATA : "data";
+}
+
 /* The folder's token opens everything, so it is shown to nobody on another machine who merely
- * stands in MUSTER_URL; with --data it was meant. */
-static void take_folders_token(struct client *c, const char *data)
+ * stands in MUSTER_URL; with --data it was meant. The leader that this machine's Muster names may
+ * see it, for that Muster has it. */
+static void take_folders_token(struct client *c, const struct client_settings *set)
 {
     char path[4096];
-    if (!data && !is_loopback(c->url)) {
+    const char *data = set->data;
+    const char *option = set->token_option ? set->token_option : "--token or MUSTER_TOKEN";
+    if (!data && !are_loopback(&c->nodes)) {
         snprintf(c->hint, sizeof(c->hint),
-                 "Give one with --token or MUSTER_TOKEN; the token of a local data folder is sent "
-                 "to another machine only with --data DIR.");
+                 "Give one with %s; the token of a local data folder is sent to another machine "
+                 "only with --data DIR.",
+                 option);
         return;
     }
-    snprintf(path, sizeof(path), "%s/admin.token", data ? data : "data");
+    snprintf(path, sizeof(path), "%s/admin.token", data ? data : usual_folder());
     errno = 0;
     c->token = read_token(path);
     c->token_is_local = c->token != NULL;
     if (!c->token)
         snprintf(c->hint, sizeof(c->hint),
-                 "Give one with --token or MUSTER_TOKEN, or its data folder with --data DIR; "
-                 "%.300s %s%s.",
-                 path, errno ? "cannot be read: " : "holds no token", errno ? strerror(errno) : "");
+                 "Give one with %s, or its data folder with --data DIR; %.300s %s%s.", option, path,
+                 errno ? "cannot be read: " : "holds no token", errno ? strerror(errno) : "");
     else
         snprintf(c->hint, sizeof(c->hint),
                  "It was taken from %.300s; is that the data folder of the Muster at %.100s?", path,
@@ -152,7 +185,7 @@ static bool set_token(struct client *c, const struct client_settings *set, char 
     const char *variable = getenv("MUSTER_TOKEN");
     const char *token = set->token ? set->token : variable && *variable ? variable : NULL;
     if (!token) {
-        take_folders_token(c, set->data);
+        take_folders_token(c, set);
         return true;
     }
     const char *from = set->token ? "--token" : "MUSTER_TOKEN";
@@ -190,15 +223,12 @@ static void set_up(struct client *c, const struct client_settings *set)
 {
     curl.easy_setopt(c->handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl.easy_setopt(c->handle, CURLOPT_ERRORBUFFER, c->error);
-    curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
     curl.easy_setopt(c->handle, CURLOPT_WRITEFUNCTION, on_data);
     curl.easy_setopt(c->handle, CURLOPT_WRITEDATA, c);
     curl.easy_setopt(c->handle, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl.easy_setopt(c->handle, CURLOPT_XFERINFODATA, c);
     curl.easy_setopt(c->handle, CURLOPT_NOPROGRESS, 0L);
     curl.easy_setopt(c->handle, CURLOPT_USERAGENT, "muster/" MUSTER_VERSION);
-    if (is_loopback(c->url)) /* whatever proxy the environment names does not lead to here */
-        curl.easy_setopt(c->handle, CURLOPT_NOPROXY, "*");
     if (set->tls_ca)
         curl.easy_setopt(c->handle, CURLOPT_CAINFO, set->tls_ca);
     if (set->tls_cert && set->tls_key) {
@@ -223,7 +253,10 @@ struct client *client_open(const struct client_settings *set, char why[CLIENT_WH
     }
     struct client *c = xcalloc(1, sizeof(*c));
     c->stop_fd = set->stop_fd;
-    if (!set_url(c, url, why) || !set_token(c, set, why) || !check_tls(set, why)) {
+    c->upload_fd = -1;
+    c->url_option = set->url_option ? set->url_option : "--url";
+    if (!set_urls(c, url, set->url ? c->url_option : "MUSTER_URL", why) ||
+        !set_token(c, set, why) || !check_tls(set, why)) {
         client_close(c);
         return NULL;
     }
@@ -258,6 +291,21 @@ const char *client_url(const struct client *c)
     return c->url;
 }
 
+bool client_has_several(const struct client *c)
+{
+    return nodes_are_several(&c->nodes);
+}
+
+static bool has_code(const struct json *root, struct str code)
+{
+    return str_eq(json_get_text(json_member(json_member(root, "error"), "code")), code);
+}
+
+bool client_is_leaderless(const struct client_answer *a)
+{
+    return a->status == STATUS_UNAVAILABLE && has_code(a->json, STR("no_leader"));
+}
+
 bool client_is_local_admin(const struct client *c)
 {
     return c->token_is_local;
@@ -283,6 +331,7 @@ static size_t on_data(char *at, size_t size, size_t n, void *user)
     struct client *c = user;
     size_t len = size * n;
     if (c->take && status_of(c) == STATUS_OK) {
+        c->taken = true;
         c->enough = !c->take(c->user, (struct str){at, len});
         return c->enough ? 0 : len;
     }
@@ -315,7 +364,7 @@ static bool is_cut_off(const struct client *c, CURLcode code)
            (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING);
 }
 
-/* What an operator would do about it. */
+/* What an operator would do about it; "" = nothing but start it, or look elsewhere. */
 static const char *advice(const struct client *c, CURLcode code)
 {
     if (is_cut_off(c, code))
@@ -335,7 +384,7 @@ static const char *advice(const struct client *c, CURLcode code)
     case CURLE_GOT_NOTHING:
         return "is that Muster's HTTP port, and http or https right?";
     default:
-        return "is it running? 'muster serve' starts one; --url or MUSTER_URL names another";
+        return "";
     }
 }
 
@@ -359,17 +408,25 @@ static enum client_result unreachable(struct client *c, CURLcode code, struct cl
     const char *why = c->too_long ? "the answer is too long" : reason(c, code);
     int n = (int)strnlen(why, 200);
     n -= n > 0 && why[n - 1] == '.' ? 1 : 0; /* more follows */
-    snprintf(ret->why, sizeof(ret->why), "cannot reach Muster at %s: %.*s; %s", c->url, n, why,
-             advice(c, code));
+    const char *what = advice(c, code);
+    bool others = client_has_several(c);
+    int len = snprintf(ret->why, sizeof(ret->why), "cannot reach Muster at %s%s: %.*s; ", c->url,
+                       others ? ", nor at another of its nodes" : "", n, why);
+    if (*what)
+        snprintf(ret->why + len, sizeof(ret->why) - (size_t)len, "%s", what);
+    else
+        snprintf(ret->why + len, sizeof(ret->why) - (size_t)len,
+                 "is it running? 'muster serve' starts one; %s or MUSTER_URL names another",
+                 c->url_option);
     return CLIENT_UNREACHABLE;
 }
 
 static enum client_result not_muster(struct client *c, struct client_answer *ret)
 {
     snprintf(ret->why, sizeof(ret->why),
-             "what answers at %s is not Muster (status %d, and no JSON); --url or MUSTER_URL names "
+             "what answers at %s is not Muster (status %d, and no JSON); %s or MUSTER_URL names "
              "another address",
-             c->url, ret->status);
+             c->url, ret->status, c->url_option);
     return CLIENT_UNREACHABLE;
 }
 
@@ -402,15 +459,24 @@ void client_answer_done(struct client_answer *a)
     *a = (struct client_answer){0};
 }
 
+/* ── which node ────────────────────────────────────────────────────────────────────────────── */
+
 /* path is put behind the URL; headers may be NULL. */
 static CURLcode perform(struct client *c, const char *path, struct curl_slist *headers)
 {
     struct buf url = {0};
+    long connect_ms = client_has_several(c) ? CONNECT_ONE_OF_MS : CONNECT_MS;
+    memcpy(c->url, c->nodes.now, sizeof(c->url));
     buf_append(&url, c->url, strlen(c->url));
     buf_append(&url, path, strlen(path) + 1);
     c->error[0] = '\0';
-    c->stopped = c->too_long = c->enough = false;
+    c->stopped = c->too_long = c->enough = c->taken = false;
     buf_clear(&c->body);
+    if (c->upload_fd >= 0)
+        (void)lseek(c->upload_fd, c->upload_from, SEEK_SET);
+    /* Whatever proxy the environment names does not lead to here. */
+    curl.easy_setopt(c->handle, CURLOPT_NOPROXY, is_loopback(c->url) ? "*" : NULL);
+    curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     curl.easy_setopt(c->handle, CURLOPT_URL, (const char *)url.data);
     curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, headers);
     CURLcode code = curl.easy_perform(c->handle);
@@ -418,6 +484,113 @@ static CURLcode perform(struct client *c, const char *path, struct curl_slist *h
     buf_done(&url);
     return code;
 }
+
+/* It sends us elsewhere, or waits for whoever will lead; or it is about to, and takes no more. What
+ * it was asked before that may have been done. */
+static bool stands_by(struct client *c)
+{
+    char why[JSON_WHY_MAX];
+    long status = status_of(c);
+    if (status != STATUS_UNAVAILABLE)
+        return status == STATUS_REDIRECT || status == STATUS_REDIRECT_TOO;
+    struct json *root = json_parse((struct str){(const char *)c->body.data, c->body.len}, why);
+    bool waits = has_code(root, STR("no_leader")) ||
+                 (has_code(root, STR("busy")) && client_has_several(c) && !c->once);
+    json_free(root);
+    return waits;
+}
+
+static bool follows(struct client *c)
+{
+    char *location = NULL;
+    curl.easy_getinfo(c->handle, CURLINFO_REDIRECT_URL, &location);
+    return location && nodes_follow_url(&c->nodes, location);
+}
+
+/* Nobody can have heard the request. */
+static bool is_unheard(struct client *c, CURLcode code)
+{
+    curl_off_t connected_us = 0;
+    curl.easy_getinfo(c->handle, CURLINFO_APPCONNECT_TIME_T, &connected_us);
+    if (connected_us == 0 && strncmp(c->url, "https://", 8) != 0)
+        curl.easy_getinfo(c->handle, CURLINFO_CONNECT_TIME_T, &connected_us);
+    return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST || connected_us == 0;
+}
+
+/* Whether another node may be asked after this one could not be spoken to. One that has answered
+ * half, or nothing in all its time, has had its turn. */
+static bool may_ask_another(struct client *c, CURLcode code)
+{
+    if (c->stopped || c->enough || c->too_long || c->taken || !client_has_several(c))
+        return false;
+    return is_unheard(c, code) || (!c->once && code != CURLE_OPERATION_TIMEDOUT);
+}
+
+/* True to ask again after *wait_ms. When nobody was there at all, neither now nor before, there is
+ * nothing to be patient for. */
+static bool goes_on(struct client *c, CURLcode code, int64_t *wait_ms)
+{
+    bool waits = code == CURLE_OK && stands_by(c);
+    *wait_ms = 0;
+    if (code == CURLE_OK && !waits) {
+        nodes_succeed(&c->nodes);
+        c->served = true;
+        return false;
+    }
+    if (waits && follows(c))
+        return true;
+    if (!waits && !may_ask_another(c, code))
+        return false;
+    bool hope = c->served || waits || c->nodes.stood_by;
+    *wait_ms = nodes_fail(&c->nodes, waits);
+    return *wait_ms == 0 || (hope && clock_monotonic_ms() + *wait_ms < c->patient_until_ms);
+}
+
+/* False when we were asked to stop. */
+static bool pause_for(struct client *c, int64_t wait_ms)
+{
+    int64_t until_ms = clock_monotonic_ms() + wait_ms;
+    for (int64_t left_ms = wait_ms; left_ms > 0; left_ms = until_ms - clock_monotonic_ms()) {
+        struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
+        c->stopped = poll(&stop, 1, (int)(left_ms < 1000 ? left_ms : 1000)) > 0;
+        if (c->stopped)
+            return false;
+        if (c->on_wait)
+            c->on_wait(c->wait_user);
+    }
+    return true;
+}
+
+/* Asks whoever leads; at most timeout_s are spent on finding him. headers is consumed. */
+static CURLcode perform_somewhere(struct client *c, const char *path, struct curl_slist *headers,
+                                  int timeout_s)
+{
+    int patient_s = timeout_s > 0 && timeout_s < CLIENT_PATIENT_S ? timeout_s : CLIENT_PATIENT_S;
+    CURLcode code = CURLE_OK;
+    int64_t wait_ms = 0;
+    bool keyed = false;
+    c->patient_until_ms = clock_monotonic_ms() + (int64_t)patient_s * 1000;
+    do {
+        if (c->key[0] && !keyed && client_has_several(c)) { /* else it is sent once, to one */
+            headers = curl.slist_append(headers, c->key);
+            keyed = true;
+        }
+        code = perform(c, path, headers);
+    } while (goes_on(c, code, &wait_ms) && pause_for(c, wait_ms));
+    curl.slist_free_all(headers);
+    return code;
+}
+
+static void make_key(struct client *c)
+{
+    uint8_t random[KEY_BYTES];
+    char hex[2 * KEY_BYTES + 1];
+    randombytes_buf(random, sizeof(random));
+    snprintf(c->key, sizeof(c->key), "Idempotency-Key: %s",
+             sodium_bin2hex(hex, sizeof(hex), random, sizeof(random)));
+}
+
+/* ── asking ────────────────────────────────────────────────────────────────────────────────── */
 
 static void set_method(struct client *c, enum http_method method, const struct buf *body)
 {
@@ -433,37 +606,57 @@ static void set_method(struct client *c, enum http_method method, const struct b
         curl.easy_setopt(c->handle, CURLOPT_CUSTOMREQUEST, http_method_word(method));
 }
 
-enum client_result client_call(struct client *c, enum http_method method, const char *path,
+static enum client_result call(struct client *c, enum http_method method, const char *path,
                                const struct buf *body, int timeout_s, struct client_answer *ret)
 {
     client_answer_done(ret);
     c->take = NULL;
+    c->key[0] = '\0';
+    if (method != HTTP_GET)
+        make_key(c);
     curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, (long)timeout_s);
     curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 0L);
     struct curl_slist *headers = NULL;
     if (body && body->len > 0)
         headers = curl.slist_append(NULL, "Content-Type: application/json");
     set_method(c, method, body);
-    CURLcode code = perform(c, path, headers);
-    curl.slist_free_all(headers);
+    CURLcode code = perform_somewhere(c, path, headers, timeout_s);
     ret->status = (int)status_of(c);
-    return code == CURLE_OK ? understand(c, ret) : unreachable(c, code, ret);
+    return code == CURLE_OK && !c->stopped ? understand(c, ret) : unreachable(c, code, ret);
 }
 
-/* A stream or a text, taken piece by piece. CLIENT_DONE when it has ended or was enough. */
+enum client_result client_call(struct client *c, enum http_method method, const char *path,
+                               const struct buf *body, int timeout_s, struct client_answer *ret)
+{
+    c->once = false;
+    return call(c, method, path, body, timeout_s, ret);
+}
+
+enum client_result client_call_once(struct client *c, enum http_method method, const char *path,
+                                    const struct buf *body, int timeout_s,
+                                    struct client_answer *ret)
+{
+    c->once = true;
+    return call(c, method, path, body, timeout_s, ret);
+}
+
+/* A stream or a text, taken piece by piece. CLIENT_DONE when it has ended or was enough. headers is
+ * consumed. */
 static enum client_result follow(struct client *c, const char *path, struct curl_slist *headers,
                                  client_take *take, void *user, struct client_answer *ret)
 {
     client_answer_done(ret);
     c->take = take;
     c->user = user;
+    c->once = false;
+    c->key[0] = '\0';
     curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, 0L);
     set_method(c, HTTP_GET, NULL);
-    CURLcode code = perform(c, path, headers);
+    CURLcode code = perform_somewhere(c, path, headers, 0);
     ret->status = (int)status_of(c);
     if (c->enough)
         return CLIENT_DONE;
-    if (code != CURLE_OK)
+    if (code != CURLE_OK || c->stopped)
         return unreachable(c, code, ret);
     return ret->status == STATUS_OK ? CLIENT_DONE : understand(c, ret);
 }
@@ -487,7 +680,6 @@ enum client_result client_stream(struct client *c, const char *path, const char 
     if (*last_id)
         headers = curl.slist_append(headers, line);
     enum client_result result = follow(c, path, headers, take, user, ret);
-    curl.slist_free_all(headers);
     if (result != CLIENT_DONE || c->enough)
         return result;
     snprintf(ret->why, sizeof(ret->why), "Muster at %s has ended the stream", c->url);
@@ -508,6 +700,10 @@ enum client_result client_upload(struct client *c, const char *path, int fd, int
     c->take = NULL;
     c->sent = sent;
     c->sent_user = user;
+    c->once = false;
+    c->key[0] = '\0'; /* an archive is known by its digest */
+    c->upload_fd = fd;
+    c->upload_from = lseek(fd, 0, SEEK_CUR);
     curl.easy_setopt(c->handle, CURLOPT_TIMEOUT, 0L);
     curl.easy_setopt(c->handle, CURLOPT_LOW_SPEED_LIMIT, 0L);
     set_method(c, HTTP_POST, NULL);
@@ -517,28 +713,14 @@ enum client_result client_upload(struct client *c, const char *path, int fd, int
     curl.easy_setopt(c->handle, CURLOPT_READDATA, &fd);
     struct curl_slist *headers = curl.slist_append(NULL, "Content-Type: application/octet-stream");
     headers = curl.slist_append(headers, "Expect: 100-continue"); /* a refusal comes first */
-    CURLcode code = perform(c, path, headers);
-    curl.slist_free_all(headers);
+    CURLcode code = perform_somewhere(c, path, headers, 0);
     c->sent = NULL;
+    c->upload_fd = -1;
     ret->status = (int)status_of(c);
-    return code == CURLE_OK ? understand(c, ret) : unreachable(c, code, ret);
+    return code == CURLE_OK && !c->stopped ? understand(c, ret) : unreachable(c, code, ret);
 }
 
 /* ── paths ─────────────────────────────────────────────────────────────────────────────────── */
-
-void client_put_escaped(struct buf *path, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char ch = (unsigned char)*s;
-        char text[4];
-        if (isalnum(ch) || strchr("-._~", ch)) {
-            buf_append(path, s, 1);
-            continue;
-        }
-        snprintf(text, sizeof(text), "%%%02X", ch);
-        buf_append(path, text, 3);
-    }
-}
 
 void client_put_query(struct buf *path, const char *key, const char *value)
 {
@@ -546,7 +728,7 @@ void client_put_query(struct buf *path, const char *key, const char *value)
         return;
     bool first = memchr(path->data, '?', path->len) == NULL;
     buf_append(path, first ? "?" : "&", 1);
-    client_put_escaped(path, key);
+    uri_escape(path, key);
     buf_append(path, "=", 1);
-    client_put_escaped(path, value);
+    uri_escape(path, value);
 }

@@ -1,6 +1,11 @@
 /* A client of Muster's HTTP API, on libcurl. Opened and closed by the verb that asks; used from one
  * thread.
  *
+ * Where there are several nodes it finds whoever leads: one that is not there is left for the next,
+ * a standby sends it on (net/nodes.h says whom it follows), and while the leader changes it asks
+ * again for CLIENT_PATIENT_S. A change that may have been heard before the connection was lost is
+ * sent again with the same Idempotency-Key, so the next leader gives its answer and does it once.
+ *
  * libcurl is loaded when the first client is opened: see net/curl.h. */
 #pragma once
 
@@ -13,17 +18,21 @@
 #include <stdint.h>
 
 #define CLIENT_URL "http://127.0.0.1:9508"
+#define CLIENT_SERVICE_DATA "/var/lib/muster" /* of the package's muster.service */
 
-enum { CLIENT_WHY_MAX = 1024, CLIENT_TIMEOUT_S = 30 };
+enum { CLIENT_WHY_MAX = 1024, CLIENT_TIMEOUT_S = 30, CLIENT_PATIENT_S = 15 };
 
 struct client_settings {
-    const char *url;      /* NULL = MUSTER_URL of the environment, or CLIENT_URL */
-    const char *token;    /* NULL = MUSTER_TOKEN, or what the data folder's admin.token holds */
-    const char *data;     /* NULL = ./data, whose token goes to a Muster on this machine only */
-    const char *tls_ca;   /* NULL = the authorities this machine trusts */
-    const char *tls_cert; /* our own certificate … */
-    const char *tls_key;  /* … and its key, where Muster wants one; both or neither */
-    int stop_fd;          /* when it becomes readable a call ends with CLIENT_STOPPED; -1 = none */
+    const char *url;          /* or several, with commas between them; NULL = MUSTER_URL of the
+                                 environment, or CLIENT_URL */
+    const char *token;        /* NULL = MUSTER_TOKEN, or what the data folder's admin.token holds */
+    const char *data;         /* NULL = the usual one; its token goes to no other machine */
+    const char *tls_ca;       /* NULL = the authorities this machine trusts */
+    const char *tls_cert;     /* our own certificate … */
+    const char *tls_key;      /* … and its key, where Muster wants one; both or neither */
+    const char *url_option;   /* what the verb calls it, for advice; NULL = --url */
+    const char *token_option; /* how to give one, for advice; NULL = --token or MUSTER_TOKEN */
+    int stop_fd; /* when it becomes readable a call ends with CLIENT_STOPPED; -1 = none */
 };
 
 enum client_result {
@@ -47,8 +56,14 @@ struct client;
 struct client *client_open(const struct client_settings *settings, char why[CLIENT_WHY_MAX]);
 void client_close(struct client *c); /* NULL is fine */
 
-/* The URL calls go to, without a slash at its end. */
+/* The URL calls go to, without a slash at its end; another one after a call may be another's. */
 const char *client_url(const struct client *c);
+
+/* True when there are several nodes. */
+bool client_has_several(const struct client *c);
+
+/* True when the last call ended because no node leads now. */
+bool client_is_leaderless(const struct client_answer *a);
 
 /* True when it shows the data folder's token, which may do everything. */
 bool client_is_local_admin(const struct client *c);
@@ -63,6 +78,12 @@ void client_on_wait(struct client *c, void (*call)(void *user), void *user);
 enum client_result client_call(struct client *c, enum http_method method, const char *path,
                                const struct buf *body, int timeout_s, struct client_answer *ret);
 
+/* The same for what is done again by a repeat, key or not: once it may have been heard it is not
+ * said to anybody else. */
+enum client_result client_call_once(struct client *c, enum http_method method, const char *path,
+                                    const struct buf *body, int timeout_s,
+                                    struct client_answer *ret);
+
 /* GETs a stream; each piece goes to `take` until that returns false (CLIENT_DONE). Silence of
  * silence_s, like every other end, is CLIENT_UNREACHABLE. last_id may be "". */
 typedef bool client_take(void *user, struct str piece);
@@ -75,7 +96,8 @@ enum client_result client_stream(struct client *c, const char *path, const char 
 enum client_result client_read(struct client *c, const char *path, client_take *take, void *user,
                                struct client_answer *ret);
 
-/* POSTs a file of that size, from where its descriptor stands; `sent` is told how far it is. Waits
+/* POSTs a file of that size, from where its descriptor stands, which must be able to go back there;
+ * `sent` is told how far it is. Waits
  * for the answer for as long as something happens. */
 typedef void client_sent(void *user, int64_t sent, int64_t size);
 enum client_result client_upload(struct client *c, const char *path, int fd, int64_t size,
@@ -84,9 +106,6 @@ enum client_result client_upload(struct client *c, const char *path, int fd, int
 void client_answer_done(struct client_answer *a);
 
 /* ── paths ─────────────────────────────────────────────────────────────────────────────────── */
-
-/* Appends s as one piece of a path or a query: all but letters, digits and "-._~" as %XX. */
-void client_put_escaped(struct buf *path, const char *s);
 
 /* Appends "?key=value", or "&key=value" when there is a query already; nothing when value is NULL.
  */

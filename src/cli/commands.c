@@ -16,22 +16,92 @@ const struct command commands[] = {
      .group = GROUP_RUN,
      .run = serve_run,
      .summary = "run Muster",
-     .usage = serve_usage},
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Runs Muster: game servers connect to the server port, chat servers to the manager port,\n"
+         "players to the client port.\n"
+         "When it serves it prints one line: ready http=A:P server=A:P manager=A:P client=A:P\n"
+         "With --store it is a node of a cell, whose nodes lead it in turn. It prints the same "
+         "line\n"
+         "with the word standby while it stands by, and with ready each time it begins to lead.\n"
+         "SIGTERM finishes what is under way and exits; SIGHUP reads the configuration file "
+         "again.\n",
+     .options = serve_options,
+     .example = "muster serve --config muster.yaml --data /var/lib/muster\n"
+                "muster serve --data node1 --store postgres://muster@db/muster --cell eu --bind "
+                "10.0.0.1\n",
+     .exit = "0 stopped, 1 it could not start (why is said), 2 wrong usage."},
     {.name = "agent",
      .group = GROUP_RUN,
      .run = agent_verb_run,
      .summary = "run on a host and start game servers there",
-     .usage = agent_usage},
+     .synopsis = "--control URL --token-file FILE --region EU [OPTIONS]",
+     .about = "Runs on a host and starts game servers there, as the control plane asks for them. "
+              "When it\n"
+              "listens it prints one line: ready http=A:P name=NAME servers=N\n"
+              "SIGTERM ends the agent and no game server: they run on, and the next agent with the "
+              "same\n"
+              "--data takes them over. So does one that is started after a crash.\n",
+     .options = agent_options,
+     .example = "muster agent --control http://10.0.0.5:9508 --token-file host.token --region EU\n",
+     .exit = "0 stopped, 1 it could not start (why is said), 2 wrong usage."},
     {.name = "dev",
      .group = GROUP_RUN,
      .run = dev_run,
      .summary = "run Muster with demo game servers, rooms, players and a demo chat server",
-     .usage = dev_usage},
+     .synopsis = "[OPTIONS]",
+     .about = "Runs Muster with six demo game servers in three regions and a demo chat server that "
+              "asks\n"
+              "for a match every second; with an agent that starts a process for each room of the "
+              "example\n"
+              "game 'arena' (when it stands beside this program), and players who come and go "
+              "there. On a\n"
+              "terminal it shows them live: regions, rooms, allocations, the last refusals, what "
+              "happens.\n"
+              "Elsewhere it prints one line per event. Ctrl-c stops all of them.\n",
+     .options = dev_options,
+     .example = "muster dev --lobby --for 10m\n",
+     .exit = "0 stopped, 1 Muster ended by itself or did not start, or a lobby did not end as it "
+             "must, 2 wrong usage."},
     {.name = "game-server",
      .group = GROUP_RUN,
      .run = game_server_run,
      .summary = "be a game server, well-behaved or not",
-     .usage = game_server_usage},
+     .synopsis = "--region EU [OPTIONS]",
+     .about = "Registers with Muster as a game server, takes matches and plays them by waiting. "
+              "SIGTERM\n"
+              "or ctrl-c: says goodbye.\n",
+     .options = game_server_options,
+     .example = "muster game-server --region EU --match-seconds 20\n",
+     .exit = "0 stopped, 1 its --door cannot be opened, 2 wrong usage, 3 the name in --server "
+             "cannot be looked up."},
+    {.name = "player-client",
+     .group = GROUP_RUN,
+     .run = player_client_run,
+     .summary = "be a player's game client in a match lobby, who loads, never does, or leaves",
+     .synopsis = "--account N [OPTIONS]",
+     .about = "Connects to Muster's client port as a player, waits for a match lobby, loads, and "
+              "says each\n"
+              "thing it hears in one line, until its match starts or is aborted.\n",
+     .options = player_client_options,
+     .example = "muster player-client --account 7 --stay\n",
+     .exit = "0 the match started, or it left or was stopped as it should; 1 the match was "
+             "aborted, or Muster does not want it (a wrong token, a newer connection of the "
+             "account); 2 wrong usage; 3 Muster cannot be reached, or hung up."},
+    {.name = "matchmaker",
+     .group = GROUP_RUN,
+     .run = matchmaker_run,
+     .summary = "be a matchmaker and its players: lobbies form, start and end, and are checked",
+     .synopsis = "[OPTIONS]",
+     .about = "Players connect to the client port; a matchmaker posts lobbies for those who are\n"
+              "free; they load and, with --enter, go into their match. At the end, which is\n"
+              "ctrl-c or --for, it says what became of every lobby, compares that with what\n"
+              "Muster says and with what each player heard, and exits with 1 when one neither\n"
+              "started nor was aborted, did both, or was told to its players otherwise. Needs an\n"
+              "administrator's token, since each player gets one of his own.\n",
+     .options = matchmaker_options,
+     .remote = true,
+     .example = "muster matchmaker --players 40 --for 1m\n"},
     {.name = "bots",
      .group = GROUP_RUN,
      .run = bots_run,
@@ -49,11 +119,37 @@ const struct command commands[] = {
      .summary = "everything at a glance: regions, allocations, the last refusals",
      .synopsis = "[OPTIONS]",
      .about =
-         "How Muster is: its store, the servers of each region, how allocations went in the last\n"
-         "minute, and whom it refused lately. -o wide shows more regions and refusals.\n",
+         "How Muster is: what is wrong and what to do about it, its store, the servers of each\n"
+         "region, how allocations went in the last minute, and whom it refused lately.\n"
+         "-o wide shows more regions and refusals.\n",
      .shared = remote_list_options,
      .operation = "get_status",
      .example = "muster status --watch\n"},
+    {.name = "top",
+     .group = GROUP_LOOK,
+     .run = top_run,
+     .summary = "live on the whole screen: what is wrong, rates, regions, worst hosts, refusals",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "On a terminal it follows the window, and the keys: q quits, p pauses, r shows one "
+         "region\n"
+         "alone, s sorts the hosts, h says more. When Muster is away it says so, and how old is\n"
+         "what it shows, and comes back by itself. Elsewhere it prints lines.\n",
+     .options = top_options,
+     .shared = remote_live_options,
+     .remote = true,
+     .example = "muster top\nmuster top --once -o json\n"},
+    {.name = "cluster status",
+     .group = GROUP_LOOK,
+     .run = cluster_status_run,
+     .summary = "the nodes that can stand in for each other, and who leads",
+     .synopsis = "[OPTIONS]",
+     .about = "Who leads the cell, and of each node whether it could. Every node answers, a "
+              "standby too.\n"
+              "BEHIND are batches that a node did not have when it was heard last.\n",
+     .shared = remote_list_options,
+     .operation = "get_cluster",
+     .example = "muster cluster status --watch\n"},
     {.name = "servers",
      .group = GROUP_LOOK,
      .run = list_run,
@@ -80,6 +176,7 @@ const struct command commands[] = {
      .summary = "what a game server prints",
      .synopsis = "SERVER [OPTIONS]",
      .options = logs_options,
+     .shared = remote_output_options,
      .operation = "server_logs",
      .example = "muster logs 3 -f\n"},
     {.name = "rooms",
@@ -117,10 +214,12 @@ const struct command commands[] = {
      .run = inspect_run,
      .summary = "one host and the rooms on it",
      .synopsis = "HOST [OPTIONS]",
-     .about = "Shows every field of one host, and the rooms that are there now.\n",
+     .about =
+         "Shows whether the host may be taken away now, its fields, and the rooms that are there.\n"
+         "HOST is its name or its number.\n",
      .shared = remote_list_options,
      .operation = "get_host",
-     .example = "muster host 1\n"},
+     .example = "muster host eu-7\n"},
     {.name = "versions",
      .group = GROUP_LOOK,
      .run = list_run,
@@ -130,6 +229,15 @@ const struct command commands[] = {
      .shared = remote_list_options,
      .operation = "list_versions",
      .example = "muster versions arena\n"},
+    {.name = "version where",
+     .group = GROUP_LOOK,
+     .run = version_where_run,
+     .summary = "which version runs on which host",
+     .synopsis = "[FLEET] [OPTIONS]",
+     .about = "Rooms that are not over, counted by version and host.\n",
+     .shared = remote_list_options,
+     .operation = "list_rooms",
+     .example = "muster version where arena\n"},
     {.name = "deployments",
      .group = GROUP_LOOK,
      .run = list_run,
@@ -142,23 +250,54 @@ const struct command commands[] = {
     {.name = "players",
      .group = GROUP_LOOK,
      .run = list_run,
-     .summary = "who sits in which room",
+     .summary = "who sits or waits where",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Seats in rooms, then who stands in line, who is in a match, and whose lobby loads.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_players",
+     .example = "muster players --fleet arena\nmuster players --search ali\n"},
+    {.name = "seats",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "seats in rooms, and what their players brought",
      .synopsis = "[OPTIONS]",
      .options = list_options,
      .shared = remote_list_options,
      .operation = "list_seats",
-     .example = "muster players --fleet arena\n"},
+     .example = "muster seats --room 12\n"},
     {.name = "player",
      .group = GROUP_LOOK,
      .run = player_run,
-     .summary = "where one player sits, and his bans",
+     .summary = "where one player is, his bans, and what happened to him",
      .synopsis = "ACCOUNT [OPTIONS]",
-     .about = "Shows the rooms in which a player has a seat, one of each fleet at most, and every\n"
-              "ban of his that is kept.\n",
+     .about = "Shows where a player is and for what he waits, his bans, and his journey, newest "
+              "first:\n"
+              "when he asked, stood in line, got a seat, joined, left, was moved, thrown out or\n"
+              "refused. Times are UTC.\n",
      .options = player_options,
      .shared = remote_list_options,
      .remote = true,
-     .example = "muster player alice\n"},
+     .example = "muster player alice --since 2h\nmuster player alice --at 03:12\n"},
+    {.name = "refusals",
+     .group = GROUP_LOOK,
+     .run = refusals_run,
+     .summary = "who is refused, why, and who again and again",
+     .synopsis = "[OPTIONS]",
+     .shared = remote_list_options,
+     .operation = "get_refusals",
+     .example = "muster refusals --since 10m\n"},
+    {.name = "changes",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "what changed here: starts, reloads, operators, hosts and servers, versions",
+     .synopsis = "[OPTIONS]",
+     .about = "Newest first. Times are UTC.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_changes",
+     .example = "muster changes --since 1d\n"},
     {.name = "allocations",
      .group = GROUP_LOOK,
      .run = list_run,
@@ -216,7 +355,7 @@ const struct command commands[] = {
      .summary = "one ban",
      .synopsis = "BAN [OPTIONS]",
      .about = "BAN is its number in 'muster ban list'.\n",
-     .shared = remote_output_options,
+     .shared = remote_list_options,
      .operation = "get_played_ban",
      .example = "muster ban show 3\n"},
     {.name = "sessions",
@@ -237,6 +376,29 @@ const struct command commands[] = {
      .shared = remote_list_options,
      .operation = "get_session",
      .example = "muster session 12 -o json\n"},
+    {.name = "lobbies",
+     .group = GROUP_LOOK,
+     .run = list_run,
+     .summary = "accepted matches whose players load, and what came of them",
+     .synopsis = "[OPTIONS]",
+     .about = "QUEUE is where the groups of a lobby stand: queued when it was aborted and they are "
+              "to be\n"
+              "queued again.\n",
+     .options = list_options,
+     .shared = remote_list_options,
+     .operation = "list_lobbies",
+     .example = "muster lobbies --state loading --watch\n"},
+    {.name = "lobby",
+     .group = GROUP_LOOK,
+     .run = lobby_run,
+     .summary = "one lobby: what it waits for, who is missing, why it is over",
+     .synopsis = "LOBBY [OPTIONS]",
+     .about = "Says how a lobby is, who is in it and who has loaded, then every other field. "
+              "'muster why\n"
+              "--lobby LOBBY' says why there was no server for it.\n",
+     .shared = remote_list_options,
+     .operation = "get_lobby",
+     .example = "muster lobby 1073741824 --watch\n"},
     {.name = "tickets",
      .group = GROUP_LOOK,
      .run = list_run,
@@ -297,6 +459,7 @@ const struct command commands[] = {
          "and goes on after the last line. Notes (the log in short) and load (every second) are\n"
          "shown when --kinds names them.\n",
      .options = events_options,
+     .shared = remote_live_options,
      .operation = "stream_events",
      .example = "muster events --kinds ticket,server\n"},
     {.name = "audit",
@@ -312,7 +475,12 @@ const struct command commands[] = {
      .group = GROUP_CHANGE,
      .run = allocate_run,
      .summary = "ask for a match, as a chat server would",
-     .usage = allocate_usage},
+     .synopsis = "--lobby N --region EU [OPTIONS]",
+     .about =
+         "Asks Muster for a game server, as a chat server does for a match all players accepted.\n",
+     .options = allocate_options,
+     .example = "muster allocate --lobby 1 --region EU\n",
+     .exit = "0 done, 1 refused, 2 wrong usage, 3 Muster cannot be reached or does not answer."},
     {.name = "drain",
      .group = GROUP_CHANGE,
      .run = drain_run,
@@ -416,6 +584,25 @@ const struct command commands[] = {
      .shared = remote_output_options,
      .operation = "dequeue_player",
      .example = "muster queue remove ann\n"},
+    {.name = "lobby create",
+     .group = GROUP_CHANGE,
+     .run = lobby_create_run,
+     .summary = "make a lobby, as a matchmaker would",
+     .synopsis = "--teams JSON [OPTIONS]",
+     .about = "The players are told on the client port, and a server is asked for at once.\n",
+     .shared = remote_output_options,
+     .operation = "create_lobby",
+     .example =
+         "muster lobby create --region EU --teams '[[{\"account\": 7}], [{\"account\": 8}]]'\n"},
+    {.name = "lobby abort",
+     .group = GROUP_CHANGE,
+     .run = lobby_abort_run,
+     .summary = "abort a lobby, or end its match when it has started",
+     .synopsis = "LOBBY [OPTIONS]",
+     .about = "Its players are told.\n",
+     .shared = remote_output_options,
+     .operation = "abort_lobby",
+     .example = "muster lobby abort 1073741824 --reason \"Wrong map\"\n"},
     {.name = "kick",
      .group = GROUP_CHANGE,
      .run = kick_run,
@@ -432,6 +619,7 @@ const struct command commands[] = {
      .run = host_enable_run,
      .summary = "start game servers on a host again",
      .synopsis = "HOST [OPTIONS]",
+     .about = "HOST is its name or its number.\n",
      .shared = remote_output_options,
      .operation = "enable_host",
      .example = "muster host enable 1\n"},
@@ -440,10 +628,14 @@ const struct command commands[] = {
      .run = host_disable_run,
      .summary = "start nothing new on a host",
      .synopsis = "HOST [OPTIONS]",
-     .about = "What runs there goes on to its end.\n",
+     .about =
+         "What runs there goes on to its end. With --wait it shows the rooms and players that\n"
+         "are left until there are none; ctrl-c ends only the waiting. HOST is its name or its\n"
+         "number.\n",
+     .options = host_disable_options,
      .shared = remote_output_options,
      .operation = "disable_host",
-     .example = "muster host disable 1\n"},
+     .example = "muster host disable 1 --wait\n"},
     {.name = "version enable",
      .group = GROUP_CHANGE,
      .run = version_enable_run,
@@ -538,6 +730,83 @@ const struct command commands[] = {
      .shared = remote_output_options,
      .operation = "issue_access_token",
      .example = "muster token issue --account dashboard --scopes muster_read --expires 12h\n"},
+    {.name = "cluster step-down",
+     .group = GROUP_CHANGE,
+     .run = step_down_run,
+     .summary = "let a standby lead, and wait until it does",
+     .synopsis = "[OPTIONS]",
+     .about = "The node that leads answers what is under way and becomes a standby; one that is "
+              "ready\n"
+              "takes over. Prints who leads then, and after how long.\n",
+     .options = step_down_options,
+     .shared = remote_output_options,
+     .remote = true,
+     .example = "muster cluster step-down\n"},
+    {.name = "backup",
+     .group = GROUP_TOOLS,
+     .run = backup_run,
+     .summary = "take a copy of what a node needs to go on, while it serves",
+     .synopsis = "FILE [OPTIONS]",
+     .about = "FILE is a tar archive with the tables, the secret that tokens are derived from and\n"
+              "the archives of deployments, of one moment. The history is not in it: copy\n"
+              "data/history yourself to keep that. FILE appears when it is whole and checked;\n"
+              "- is standard output. Whoever has it can make valid tokens: it is yours\n"
+              "alone to read, and should stay so.\n",
+     .options = backup_options,
+     .operation = "backup",
+     .example = "muster backup /backup/muster-$(date +%F).tar\n"
+                "muster backup - | ssh elsewhere 'cat > muster.tar'\n"},
+    {.name = "restore",
+     .group = GROUP_TOOLS,
+     .run = restore_verb_run,
+     .summary = "make a data folder of a backup, where no Muster runs",
+     .synopsis = "FILE [OPTIONS]",
+     .about =
+         "Checks all of FILE (- is standard input) before anything is touched; a crash on the\n"
+         "way leaves the folder as it was or as it will be. Numbers, tokens and ids of\n"
+         "changes that were given after the backup are never given again. docs/backup.md\n"
+         "says what else to expect.\n",
+     .options = restore_options,
+     .example = "muster restore /backup/muster-2026-11-16.tar --data /var/lib/muster --force\n"},
+    {.name = "migrate",
+     .group = GROUP_TOOLS,
+     .run = migrate_run,
+     .summary = "move a data folder into PostgreSQL, or back, where no Muster runs",
+     .synopsis = "--from PLACE --to PLACE [OPTIONS]",
+     .about =
+         "One place is a data folder, the other a PostgreSQL database in which a cell keeps\n"
+         "everything (docs/guides/cluster.md). What was written is read again and compared by\n"
+         "a digest before it counts; then the old place is served no more, but nothing in it is\n"
+         "deleted. The secret and the archives of deployments stay in the data folder.\n",
+     .options = migrate_options,
+     .example = "muster migrate --from /var/lib/muster --to postgres://muster@db/muster\n"
+                "muster migrate --from postgres://muster@db/muster --to /var/lib/muster\n"},
+    {.name = "doctor",
+     .group = GROUP_TOOLS,
+     .run = doctor_run,
+     .summary = "look at this machine and say what would keep Muster from working well",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Ports, disk, limits, clock, kernel, cgroups, libraries, certificates, the\n"
+         "configuration, the database of a cell, and the Muster that runs here, if one does.\n"
+         "Each check says what was seen and what to do. Changes nothing; writes a few pages into\n"
+         "the data folder to see how fast its disk is, and a few messages into the log of the\n"
+         "database. Exits with 1 when something is a problem.\n",
+     .options = doctor_options,
+     .example = "muster doctor --config /etc/muster/muster.yaml --data /var/lib/muster\n"},
+    {.name = "console",
+     .group = GROUP_CHANGE,
+     .run = console_run,
+     .summary = "print a link that opens the console in a browser, logged in",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "The link stands alone on standard output. It holds a token of its own behind the #, so\n"
+         "that no server or proxy ever sees it. Whoever has the link may do what you asked for:\n"
+         "treat it as a password. Needs an administrator's token. Nothing is opened by itself.\n",
+     .options = console_options,
+     .shared = remote_output_options,
+     .remote = true,
+     .example = "muster console\nmuster console --read-only --expires 30d\n"},
     {.name = "config check",
      .group = GROUP_TOOLS,
      .run = config_check_run,
@@ -572,11 +841,40 @@ const struct command commands[] = {
      .about = "Prints what GET /openapi.json answers, without a running Muster.\n",
      .options = openapi_options,
      .example = "muster openapi > openapi.json\n"},
+    {.name = "completion",
+     .group = GROUP_TOOLS,
+     .run = completion_run,
+     .summary = "let a shell complete verbs, options and names",
+     .synopsis = "bash|zsh|fish",
+     .about =
+         "Prints a script for the shell. It asks this program what could be meant, so it never\n"
+         "knows less than --help; names of fleets, regions, hosts and the like come from a\n"
+         "running Muster, where one answers within a second.\n",
+     .options = completion_options,
+     .example = "source <(muster completion bash)\n"
+                "muster completion zsh > \"${fpath[1]}/_muster\"\n"
+                "muster completion fish > ~/.config/fish/completions/muster.fish\n"},
+    {.name = "man",
+     .group = GROUP_TOOLS,
+     .run = man_run,
+     .summary = "print a manual page",
+     .synopsis = "1|5",
+     .about =
+         "1 is muster(1), every verb; 5 is muster.yaml(5), every key of the configuration. In\n"
+         "roff, as 'man' and 'mandoc' read it.\n",
+     .options = man_options,
+     .example = "muster man 5 | man -l -\n"},
     {.name = "dump",
      .group = GROUP_TOOLS,
      .run = dump_run,
      .summary = "print captured frames",
-     .usage = dump_usage},
+     .synopsis = "[--hex] FILE",
+     .about = "Prints the frames in captured bytes of a chat port, one line each:\n"
+              "offset, value of the length field, command, name and fields. FILE may be -.\n",
+     .options = dump_options,
+     .example = "xxd -p capture.bin | muster dump --hex -\n",
+     .exit =
+         "0 all of it was frames, 1 not (what and where is said), 2 wrong usage, 3 cannot read."},
     {.name = "cert dev",
      .group = GROUP_TOOLS,
      .run = cert_dev_run,
@@ -592,7 +890,19 @@ const struct command commands[] = {
      .group = GROUP_TOOLS,
      .run = sim_run,
      .summary = "run the core in a simulated world and check its promises",
-     .usage = sim_usage},
+     .synopsis = "[OPTIONS]",
+     .about = "Runs the real core in a simulated world of game servers, chat servers, hosts, a "
+              "cluster,\n"
+              "players who seek places, a broker, and players in lobbies, with loss, delay, "
+              "partitions,\n"
+              "crashes, failing disks, clock jumps and stopped processes, and looks at the "
+              "invariants after\n"
+              "every step. In a third of the worlds two nodes share a database and take over from "
+              "each\n"
+              "other. The same seed gives the same trace hash.\n",
+     .options = sim_options,
+     .example = "muster sim --seed 42 --seeds 1 --trace\n",
+     .exit = "0 no violation, 1 at least one, 2 wrong usage."},
     {.name = "bench allocate",
      .group = GROUP_TOOLS,
      .run = bench_allocate_run,
@@ -668,6 +978,15 @@ const struct command commands[] = {
          "Each request gives a player a durable seat in one of a few large rooms, as fast as it\n"
          "is answered; beside it the same HTTP server answers /healthz.\n",
      .options = bench_join_options},
+    {.name = "bench lobby",
+     .group = GROUP_TOOLS,
+     .run = bench_lobby_run,
+     .summary = "measure match lobbies end to end beside the same frames alone",
+     .synopsis = "[OPTIONS]",
+     .about = "Lobbies are posted over HTTP; their players are connected to the client port and\n"
+              "load at once, servers get ready at once and end the match when the last player\n"
+              "has heard that it started. Beside it a process only passes the same frames.\n",
+     .options = bench_lobby_options},
     {.name = "bench nats",
      .group = GROUP_TOOLS,
      .run = bench_nats_run,
@@ -676,6 +995,16 @@ const struct command commands[] = {
      .about = "Starts nats-server with JetStream. Each request moves a player to a friend's room;\n"
               "beside it a relay in Muster's place only publishes as much and acknowledges.\n",
      .options = bench_nats_options},
+    {.name = "bench postgres",
+     .group = GROUP_TOOLS,
+     .run = bench_postgres_run,
+     .summary = "measure allocations of a node on PostgreSQL beside one on the embedded store",
+     .synopsis = "[OPTIONS]",
+     .about =
+         "Starts PostgreSQL (package postgresql-15) with its own defaults on the same disk, and\n"
+         "two Musters: one keeps everything there, one in its folder. They take turns under\n"
+         "the load of `bench allocate`.\n",
+     .options = bench_postgres_options},
     {.name = "bench agones",
      .group = GROUP_TOOLS,
      .run = bench_agones_run,
@@ -764,13 +1093,18 @@ static int unknown_in_family(const char *family, const char *word)
     return EXIT_USAGE;
 }
 
-/* `queue` is a verb that takes no word, so `queue remvoe` is a slip of `queue remove`. */
+/* `queue` is a verb that takes no word, so `queue remvoe` is a slip of `queue remove`; `lobby`
+ * takes a number, so `lobby abrot` is one of `lobby abort`. */
 static bool is_slip(const struct command *c, int argc, char **argv)
 {
     static const char no_word[] = "[OPTIONS]";
-    return argc > 1 && argv[1][0] != '-' && c->synopsis &&
-           strncmp(c->synopsis, no_word, sizeof(no_word) - 1) == 0 &&
-           nearest_in_family(argv[0], argv[1]);
+    if (argc < 2 || argv[1][0] == '-' || !c->synopsis)
+        return false;
+    const struct operation *o = c->operation ? operation_find(c->operation) : NULL;
+    bool takes_number = o && o->fields[0].name && o->fields[0].kind == FIELD_ID;
+    bool takes_none = strncmp(c->synopsis, no_word, sizeof(no_word) - 1) == 0;
+    bool is_number = argv[1][0] >= '0' && argv[1][0] <= '9';
+    return (takes_none || (takes_number && !is_number)) && nearest_in_family(argv[0], argv[1]);
 }
 
 static bool is_help(const char *word)

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "core/core.h"
 #include "net/address.h"
+#include "store/cell.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,14 +89,30 @@ struct config_pubsub {
     int32_t pulls;
 };
 
+/* With others: the cell's database and how we are reached; "" = not said. */
+struct config_cluster {
+    char store[1024]; /* "" = everything is in the data folder */
+    char cell[CELL_NAME_MAX];
+    char node[64];
+    int64_t lease_ms;
+    char http[CONFIG_PATH_MAX];
+    char server[64];
+    char manager[64];
+    char client[64];
+    char ca_file[CONFIG_PATH_MAX];
+};
+
 struct config {
     char name[CONFIG_NAME_MAX]; /* of the file it was read from; "" = none */
     struct core_config core;
     char bind_ip[46];
     uint16_t server_port;
     uint16_t manager_port;
-    int64_t connections; /* at most so many, over all chat ports */
+    uint16_t client_port;
+    int64_t connections; /* at most so many, of servers and chat servers */
     int64_t connections_per_address;
+    int64_t client_connections; /* … of players */
+    int64_t client_connections_per_address;
 
     char http_bind_ip[46]; /* "" = bind_ip; ask config_http_bind */
     uint16_t http_port;
@@ -109,7 +126,10 @@ struct config {
     struct launch *launches; /* one for each fleet of PROVIDER_AGENT, in their order; owned */
     size_t n_launches;
     char geo_file[CONFIG_PATH_MAX]; /* "" = none */
-    size_t geo_line;                /* on which the file names it; 0 = nowhere */
+    int64_t history_max_mb;         /* 0 = none is kept, as with the next */
+    int64_t history_days;
+    struct config_cluster cluster;
+    size_t geo_line; /* on which the file names it; 0 = nowhere */
 
     struct agones_fleet agones[AGONES_FLEETS_MAX]; /* one for each fleet of PROVIDER_AGONES */
     size_t n_agones;
@@ -121,6 +141,7 @@ struct config {
     struct config_tls tls_http;
     struct config_tls tls_server;
     struct config_tls tls_manager;
+    struct config_tls tls_client;
 
     enum log_level log_level;
     enum log_format log_format;

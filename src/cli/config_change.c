@@ -290,6 +290,7 @@ int config_change(const struct config *old, struct config *new)
     keep_kind_of_port("tls.http", &old->tls_http, &new->tls_http);
     keep_kind_of_port("tls.server", &old->tls_server, &new->tls_server);
     keep_kind_of_port("tls.manager", &old->tls_manager, &new->tls_manager);
+    keep_kind_of_port("tls.client", &old->tls_client, &new->tls_client);
     for (size_t i = 0; i < n_settings; i++)
         n += change_setting(&settings[i], old, new);
     /* Afterwards: what one setting is printed as may depend on another. */

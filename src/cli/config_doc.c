@@ -21,6 +21,8 @@ static const cyaml_schema_field_t listen_fields[] = {CONFIG_LISTEN(TEXT_FIELD) C
 static const cyaml_schema_field_t http_fields[] = {
     CONFIG_HTTP(TEXT_FIELD) TEXTS(doc_http, trusted_proxies, CONFIG_MAX_PROXIES), CYAML_FIELD_END};
 static const cyaml_schema_field_t geo_fields[] = {CONFIG_GEO(TEXT_FIELD) CYAML_FIELD_END};
+static const cyaml_schema_field_t history_fields[] = {CONFIG_HISTORY(TEXT_FIELD) CYAML_FIELD_END};
+static const cyaml_schema_field_t cluster_fields[] = {CONFIG_CLUSTER(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t files_fields[] = {CONFIG_TLS(TEXT_FIELD, http) CYAML_FIELD_END};
 static const cyaml_schema_field_t log_fields[] = {CONFIG_LOG(TEXT_FIELD) CYAML_FIELD_END};
 static const cyaml_schema_field_t timeouts_fields[] = {CONFIG_TIMEOUTS(TEXT_FIELD) CYAML_FIELD_END};
@@ -110,7 +112,8 @@ static const cyaml_schema_field_t access_fields[] = {
 
 static const cyaml_schema_field_t tls_fields[] = {
     SECTION(doc_tls, http, files_fields), SECTION(doc_tls, server, files_fields),
-    SECTION(doc_tls, manager, files_fields), CYAML_FIELD_END};
+    SECTION(doc_tls, manager, files_fields), SECTION(doc_tls, client, files_fields),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_field_t doc_fields[] = {
     CYAML_FIELD_SEQUENCE("regions", OPTIONAL, struct doc, regions, &region_value, 1, REGION_CODES),
@@ -120,6 +123,8 @@ static const cyaml_schema_field_t doc_fields[] = {
     TEXT(doc, default_region, OPTIONAL),
     SECTION(doc, rates, rates_fields),
     SECTION(doc, geo, geo_fields),
+    SECTION(doc, history, history_fields),
+    SECTION(doc, cluster, cluster_fields),
     SECTION(doc, timeouts, timeouts_fields),
     SECTION(doc, limits, limits_fields),
     SECTION(doc, listen, listen_fields),

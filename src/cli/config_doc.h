@@ -22,6 +22,8 @@ CONFIG_DOC(doc_files, CONFIG_TLS(CONFIG_TEXT_MEMBER, http));
 CONFIG_DOC(doc_log, CONFIG_LOG(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_timeouts, CONFIG_TIMEOUTS(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_geo, CONFIG_GEO(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_history, CONFIG_HISTORY(CONFIG_TEXT_MEMBER));
+CONFIG_DOC(doc_cluster, CONFIG_CLUSTER(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_limits, CONFIG_LIMITS(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_routes, CONFIG_ROUTES(CONFIG_TEXT_MEMBER));
 CONFIG_DOC(doc_kubernetes, CONFIG_KUBERNETES(CONFIG_TEXT_MEMBER));
@@ -129,6 +131,7 @@ struct doc_tls {
     struct doc_files http;
     struct doc_files server;
     struct doc_files manager;
+    struct doc_files client;
 };
 
 struct doc {
@@ -141,6 +144,8 @@ struct doc {
     const char *default_region;
     struct doc_rates rates;
     struct doc_geo geo;
+    struct doc_history history;
+    struct doc_cluster cluster;
     struct doc_timeouts timeouts;
     struct doc_limits limits;
     struct doc_listen listen;

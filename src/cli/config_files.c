@@ -140,6 +140,7 @@ void config_check_files(const struct config *config, struct config_mistakes *mis
     check_tls(config, "http", &config->tls_http, mistakes);
     check_tls(config, "server", &config->tls_server, mistakes);
     check_tls(config, "manager", &config->tls_manager, mistakes);
+    check_tls(config, "client", &config->tls_client, mistakes);
     for (size_t i = 0; i < config->n_keys; i++) {
         char why[CONFIG_WHY_MAX];
         if (load_key(config, i, key, why) != 0)

@@ -432,8 +432,11 @@ static void take_fleet(struct taking *t)
     struct fleet_config *f = &t->fleet;
     static const char *const words[] = {"chat", "agent", "agones"};
     f->provider = take_provider(t, d->provider ? d->provider : "chat");
+    f->ready_lobbies = true;
     if (d->ready_required)
         f->ready_required = entry_bool(&t->at, "ready_required", d->ready_required);
+    if (d->ready_lobbies)
+        f->ready_lobbies = entry_bool(&t->at, "ready_lobbies", d->ready_lobbies);
     if (!entry_name(&t->at, "name", d->name, f->name, sizeof(f->name)))
         return;
     if (config_find_fleet(core, f->name)) {

@@ -14,10 +14,16 @@
       "game servers' port; 0 picks a free one")                                                    \
     X(doc_listen, listen, manager_port, manager_port, PORT, STAYS,                                 \
       "chat servers' port; 0 picks a free one")                                                    \
+    X(doc_listen, listen, client_port, client_port, PORT, STAYS,                                   \
+      "players' port; 0 picks a free one")                                                         \
     X(doc_listen, listen, connections, connections, CONNECTIONS, STAYS,                            \
-      "over both chat ports; more are closed at once")                                             \
+      "of game servers and chat servers; more are closed at once")                                 \
     X(doc_listen, listen, connections_per_address, connections_per_address, CONNECTIONS, STAYS,    \
-      "an IPv6 address counts by its /64; raise it for a fleet behind one address translator")
+      "an IPv6 address counts by its /64; raise it for a fleet behind one address translator")     \
+    X(doc_listen, listen, client_connections, client_connections, CONNECTIONS, STAYS,              \
+      "of players; more are closed at once")                                                       \
+    X(doc_listen, listen, client_connections_per_address, client_connections_per_address,          \
+      CONNECTIONS, STAYS, "an IPv6 address counts by its /64; many players may share one")
 
 #define CONFIG_HTTP(X)                                                                             \
     X(doc_http, http, bind, http_bind_ip, IP, STAYS,                                               \
@@ -60,6 +66,35 @@
     X(doc_routes, routes, quilkin_filters, quilkin_filters, FILTERS, STAYS,                        \
       "suffix = the file also has the filters that take the token off a packet's end and route "   \
       "by it; none = the proxy has them from elsewhere")
+
+#define CONFIG_HISTORY(X)                                                                          \
+    X(doc_history, history, max_mb, history_max_mb, HISTORY_MB, STAYS,                             \
+      "what happened to players and here, kept in the data folder up to so many MiB; 0 = nothing") \
+    X(doc_history, history, days, history_days, HISTORY_DAYS, STAYS,                               \
+      "... and no longer than this; 0 = nothing")
+
+#define CONFIG_CLUSTER(X)                                                                          \
+    X(doc_cluster, cluster, store, cluster.store, SECRET, STAYS,                                   \
+      "PostgreSQL that keeps everything, as postgres://user@host/database; \"\" = the data "       \
+      "folder")                                                                                    \
+    X(doc_cluster, cluster, cell, cluster.cell, NAME, STAYS,                                       \
+      "name of the cell there, of a-z 0-9 _: nodes with the same one lead it in turn")             \
+    X(doc_cluster, cluster, node, cluster.node, TEXT, STAYS,                                       \
+      "name of this node, for people; \"\" = the host's")                                          \
+    X(doc_cluster, cluster, lease_ms, cluster.lease_ms, LEASE_MS, STAYS,                           \
+      "a leader that was not heard for this long is replaced; the same on all nodes")              \
+    X(doc_cluster, cluster, advertise_http, cluster.http, URL, STAYS,                              \
+      "where others reach our HTTP port, as http://10.0.0.1:9508; \"\" = where we listen, which "  \
+      "must be one address then")                                                                  \
+    X(doc_cluster, cluster, advertise_server, cluster.server, TEXT, STAYS,                         \
+      "... the game servers' port, as 10.0.0.1:11032; \"\" = on the same host, as the next two")   \
+    X(doc_cluster, cluster, advertise_manager, cluster.manager, TEXT, STAYS,                       \
+      "... the chat servers' port")                                                                \
+    X(doc_cluster, cluster, advertise_client, cluster.client, TEXT, STAYS,                         \
+      "... the players' port")                                                                     \
+    X(doc_cluster, cluster, ca_file, cluster.ca_file, FILE_PATH, STAYS,                            \
+      "PEM file of whom to trust when other nodes' HTTP ports speak TLS; \"\" = whom the system "  \
+      "trusts")
 
 #define CONFIG_NATS(X)                                                                             \
     X(doc_nats, nats, credentials_file, nats.credentials_file, FILE_PATH, STAYS,                   \
@@ -147,7 +182,10 @@
                    "a spawn that fails within this is tried once more on another host")            \
     CONFIG_TIMEOUT(X, host_backoff_ms,                                                             \
                    "a host on which a spawn failed is passed over for this long, doubling ...")    \
-    CONFIG_TIMEOUT(X, host_backoff_max_ms, "... up to this, reset by its next success")
+    CONFIG_TIMEOUT(X, host_backoff_max_ms, "... up to this, reset by its next success")            \
+    CONFIG_TIMEOUT(X, loading_ms, "a lobby's time until all its players have loaded")              \
+    CONFIG_TIMEOUT(X, player_gone_ms,                                                              \
+                   "how long a player may be disconnected before his lobby is aborted")
 #define CONFIG_TIMEOUT(X, key, meaning)                                                            \
     X(doc_timeouts, timeouts, key, core.timeouts.key, MS, RELOADS, meaning)
 
@@ -166,7 +204,9 @@
                  "of one fleet; above it the oldest that is not in use is forgotten")              \
     CONFIG_LIMIT(                                                                                  \
         X, queued,                                                                                 \
-        "allocations that wait in line; above it they fail with \"Too many open requests\"")
+        "allocations that wait in line; above it they fail with \"Too many open requests\"")       \
+    CONFIG_LIMIT(X, lobbies,                                                                       \
+                 "loading and started; above it they are refused with \"Too many open requests\"")
 #define CONFIG_LIMIT(X, key, meaning)                                                              \
     X(doc_limits, limits, key, core.limits.key, COUNT, RELOADS, meaning)
 
@@ -179,6 +219,7 @@
       "(`agent`), or Kubernetes does (`agones`)")                                                  \
     F(ready_required, "chat", "`true`, `false`; `false`",                                          \
       "a match counts as allocated when its server has said READY, not at its ACK")                \
+    F(ready_lobbies, "chat", "`true`, `false`; `true`", "the same for matches of lobbies")         \
     F(game, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`", "what players name in paths, with ...")     \
     F(server, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`",                                           \
       "... this; no two fleets have both alike")                                                   \

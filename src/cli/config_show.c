@@ -1,6 +1,7 @@
 #include "cli/config_show.h"
 
 #include "cli/config_print.h"
+#include "cli/config_rows.h"
 #include "cli/config_show_fleet.h"
 #include "cli/setting.h"
 
@@ -192,80 +193,47 @@ void config_show(const struct config *config, bool comments, struct buf *out)
     show_settings(&s, config);
 }
 
+/* Nodes of a cell are to be configured alike, but for what each of them is called and where it is.
+ * None of that can be changed by a reload. */
+static void forget_node(struct config *config)
+{
+    struct config_cluster *c = &config->cluster;
+    config->bind_ip[0] = config->http_bind_ip[0] = '\0';
+    c->node[0] = c->http[0] = c->server[0] = c->manager[0] = c->client[0] = '\0';
+}
+
 void config_digest(const struct config *config, char ret[CONFIG_DIGEST_MAX])
 {
     struct buf text = {0};
     uint8_t hash[crypto_generichash_BYTES];
-    config_show(config, false, &text);
+    struct config *alike = xcalloc(1, sizeof(*alike));
+    *alike = *config;
+    forget_node(alike);
+    config_show(alike, false, &text);
+    free(alike);
     crypto_generichash(hash, sizeof(hash), text.data, text.len, NULL, 0);
     buf_done(&text);
     sodium_bin2hex(ret, CONFIG_DIGEST_MAX, hash, (CONFIG_DIGEST_MAX - 1) / 2);
 }
 
-static void show_list_rows(struct shown *s)
+static void put_key(void *user, const struct config_row *key)
 {
-    static const struct {
-        const char *key, *value, *reload, *meaning;
-    } rows[] = {
-        {"regions", "the seventeen of the protocol", "yes",
-         "`{code, name, latitude, longitude}`: code 0 to 63 without 17 (which means any); name 1 "
-         "to 15 of `A-Z a-z 0-9 . _ -`; degrees, both or neither. Replaces the default list"},
-        {"fleets", "`default`", "yes",
-         "`{name, provider, ...}`: the keys of an entry are below. Replaces the default list"},
-        {"tokens", "none", "yes",
-         "`{token or hash, role, fleet, regions}`: role `server` or `chat`; fleet `default` when "
-         "absent; region names, all when absent"},
-        {"access.keys", "none", "yes",
-         "`{name, algorithm, file}`: public keys (PEM files) of those who may sign access tokens; "
-         "algorithm `RS256` or `ES256`"},
-        {"http.trusted_proxies", "none", "yes",
-         "addresses and networks, as `10.0.0.0/8`, whose `X-Forwarded-For` and `X-Real-IP` are "
-         "believed"},
-        {"nats.urls", "none", "no",
-         "up to 8 NATS servers of one cluster, with JetStream, as `nats://host:4222` or `tls://`"},
-        {"rates.create", "5 in 60 s, 10 in 240 s, 20 in 480 s, 40 in 960 s", "yes",
-         "`{count, seconds}`, up to four: rooms that an account may create"},
-        {"rates.join", "30 in 60 s", "yes",
-         "`{count, seconds}`, up to four: seats that an account may ask for"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        shown_print(s, "| `%s` | %s | a list | %s | %s |\n", rows[i].key, rows[i].value,
-                    rows[i].reload, rows[i].meaning);
+    shown_print(user, "| `%s` | %s | %s | %s | %s |\n", key->name, key->fallback, key->values,
+                key->reloads ? "yes" : "no", key->meaning);
 }
 
-static void show_key_row(struct shown *s, const struct setting *row, const struct config *config)
+static void put_fleet_key(void *user, const struct config_row *key)
 {
-    static const char *const kinds[] = {[SETTING_IP] = "an IP address",
-                                        [SETTING_FILE] = "a path",
-                                        [SETTING_URL] = "a URL",
-                                        [SETTING_TEXT] = "text",
-                                        [SETTING_SECRET] = "text"};
-    char value[SETTING_VALUE_MAX];
-    setting_print(row, config, value);
-    shown_print(s, "| `%s.%s` | %s | ", row->section, row->key, value[0] ? value : "`\"\"`");
-    if (row->kind == SETTING_NUMBER)
-        shown_print(s, "%" PRId64 " to %" PRId64 "%s%s", row->min, row->max,
-                    row->unit[0] ? " " : "", row->unit);
-    else if (row->kind == SETTING_NAME)
-        shown_print(s, "1 to %zu of `A-Z a-z 0-9 . _ -`", row->size - 1);
-    else if (row->kind != SETTING_WORD)
-        shown_print(s, "%s", kinds[row->kind]);
-    for (size_t i = 0; row->kind == SETTING_WORD && row->words[i]; i++)
-        shown_print(s, "%s`%s`", i > 0 ? ", " : "", row->words[i]);
-    shown_print(s, " | %s | %s |\n", row->reloads ? "yes" : "no", row->meaning);
+    shown_print(user, "| `%s` | %s | %s | %s |\n", key->name, key->provider, key->values,
+                key->meaning);
 }
 
 void config_show_keys(struct buf *out)
 {
     struct shown s = {.out = out};
-    struct config *config = xcalloc(1, sizeof(*config));
-    config_default(config);
     shown_print(&s, "| key | default | values | reload | meaning |\n|---|---|---|---|---|\n");
-    show_list_rows(&s);
-    shown_print(&s, "| `default_region` | the first of `regions` | a region's name | yes | for "
-                    "players of whom nothing is known |\n");
-    for (size_t i = 0; i < n_settings; i++)
-        show_key_row(&s, &settings[i], config);
-    free(config);
-    config_show_fleet_keys(&s);
+    config_each_row(put_key, &s);
+    shown_print(&s, "\n| key of a fleet | provider | values; default | meaning |\n"
+                    "|---|---|---|---|\n");
+    config_each_fleet_row(put_fleet_key, &s);
 }

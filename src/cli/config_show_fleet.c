@@ -168,7 +168,8 @@ void config_show_fleet(struct shown *s, const struct config *config, size_t i)
     if (f->provider == PROVIDER_CHAT) {
         shown_print(s, "  - {name: ");
         shown_text(s, f->name);
-        shown_print(s, ", provider: chat, ready_required: %s}", yes(f->ready_required));
+        shown_print(s, ", provider: chat, ready_required: %s, ready_lobbies: %s}",
+                    yes(f->ready_required), yes(f->ready_lobbies));
         shown_end(s, "", "");
         return;
     }
@@ -186,39 +187,4 @@ void config_show_fleet(struct shown *s, const struct config *config, size_t i)
         if (strcmp(config->launches[k].fleet, f->name) == 0)
             show_launch(s, f, &config->launches[k]);
     }
-}
-
-void config_show_fleet_keys(struct shown *s)
-{
-    static const struct {
-        const char *key, *who, *values, *meaning;
-    } rows[] = {
-        {"name", "all", "1 to 63 of `A-Z a-z 0-9 . _ -`", "what it is called everywhere"},
-#define ROW(key, who, values, meaning) {#key, who, values, meaning},
-        CONFIG_FLEET(ROW)
-#undef ROW
-            {"regions", "agent or agones",
-             "names; all when absent, and the default region on agones",
-             "where its servers may run; one on agones"},
-        {"arguments", "agent", "up to 32 texts", "of the command line, after socket and ports"},
-        {"env", "agent", "up to 32 `{key, value}`",
-         "the environment of its servers, beside what Muster puts there"},
-        {"access_token", "agent", "`{account, scopes}`; none",
-         "its servers get an access token for this account; scopes with commas between them"},
-        {"discover", "agent", "up to 16 `{name, url}`",
-         "services that its servers are told of (`discovery_services`)"},
-        {"versions", "agent", "up to 16 `{name, enabled, server_settings}`",
-         "what players name when they join; `enabled` is `true` when absent; `server_settings` "
-         "stand in for the fleet's"},
-        {"agones", "agones",
-         "`{fleet, namespace, port, list, counter}`; the fleet's name, "
-         "`default`, the first port, none, none",
-         "what it is called in Kubernetes, the port that players use, and the list of players or "
-         "the counter that Agones keeps"},
-    };
-    shown_print(s,
-                "\n| key of a fleet | provider | values; default | meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        shown_print(s, "| `%s` | %s | %s | %s |\n", rows[i].key, rows[i].who, rows[i].values,
-                    rows[i].meaning);
 }

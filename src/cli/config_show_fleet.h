@@ -6,6 +6,3 @@
 
 /* One entry of the list `fleets`. */
 void config_show_fleet(struct shown *s, const struct config *config, size_t i);
-
-/* A Markdown table of the keys that an entry may have. */
-void config_show_fleet_keys(struct shown *s);

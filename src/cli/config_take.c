@@ -1,10 +1,13 @@
 #include "cli/config_take.h"
 
+#include "cli/advertise.h"
 #include "cli/config_doc.h"
 #include "cli/config_entry.h"
 #include "cli/config_fleet.h"
 #include "cli/setting.h"
 #include "cli/yaml_words.h"
+#include "store/cell.h"
+#include "store/libpq.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -357,6 +360,31 @@ static void take_settings(struct reading *r, const struct doc *d)
     }
 }
 
+static void check_cluster(struct reading *r)
+{
+    const struct config_cluster *c = &r->config->cluster;
+    const struct {
+        const char *place, *text;
+    } addresses[] = {{"cluster, advertise_server", c->server},
+                     {"cluster, advertise_manager", c->manager},
+                     {"cluster, advertise_client", c->client}};
+    struct why why;
+    if (c->store[0] && pg_check_url(c->store, &why) != 0)
+        refuse(r, "cluster, store", why.text);
+    if (!cell_name_is_good(c->cell))
+        reading_refuse(r, "cluster, cell", "cluster, cell",
+                       "must be 1 to 32 characters of a-z, 0-9 and _, not '%.40s'", c->cell);
+    if (c->node[0] && !advertise_is_name(c->node))
+        reading_refuse(r, "cluster, node", "cluster, node",
+                       "must be 1 to 63 of A-Z a-z 0-9 . _ -, not '%.70s'", c->node);
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+        if (addresses[i].text[0] && !advertise_is_address(addresses[i].text))
+            reading_refuse(r, addresses[i].place, addresses[i].place,
+                           "must be an address with its port, as 10.0.0.1:11032, not '%.40s'",
+                           addresses[i].text);
+    }
+}
+
 static void check_tls(struct reading *r, const char *place, const struct config_tls *tls)
 {
     bool certificate = tls->certificate[0] != '\0';
@@ -412,12 +440,16 @@ static void check_ports(struct reading *r, const struct doc *doc)
     const struct config *c = r->config;
     struct named_port server = {"listen, server_port", doc->listen.server_port, c->server_port};
     struct named_port manager = {"listen, manager_port", doc->listen.manager_port, c->manager_port};
+    struct named_port client = {"listen, client_port", doc->listen.client_port, c->client_port};
     struct named_port http = {"http, port", doc->http.port, c->http_port};
     check_pair(r, server, manager);
+    check_pair(r, server, client);
+    check_pair(r, manager, client);
     if (!same_address(c->bind_ip, config_http_bind(c)))
         return;
     check_pair(r, server, http);
     check_pair(r, manager, http);
+    check_pair(r, client, http);
 }
 
 /* The files are looked at when this text is gone; what is wrong with them belongs to these lines.
@@ -469,10 +501,12 @@ void config_take(struct reading *r, const struct doc *doc)
         config->geo_line = yaml_line(r->text, r->len, "geo, file");
     check_ports(r, doc);
     check_pubsub(r);
+    check_cluster(r);
     take_buses(config);
     take_tls(r, "http", &config->tls_http);
     take_tls(r, "server", &config->tls_server);
     take_tls(r, "manager", &config->tls_manager);
+    take_tls(r, "client", &config->tls_client);
     if (core->timeouts.backoff_first_ms > core->timeouts.backoff_max_ms)
         refuse(r, "timeouts", "backoff_first_ms is above backoff_max_ms");
     if (core->timeouts.host_backoff_ms > core->timeouts.host_backoff_max_ms)

@@ -1,6 +1,7 @@
 #include "cli/demo_rooms.h"
 
 #include "base/json.h"
+#include "cli/beside.h"
 #include "cli/client.h"
 
 #include <errno.h>
@@ -12,21 +13,6 @@
 #include <unistd.h>
 
 enum { TOKEN_S = 366 * 24 * 3600 };
-
-bool demo_find_arena(char ret[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n < 0)
-        return false;
-    self[n] = '\0';
-    char *slash = strrchr(self, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
-    n = snprintf(ret, PATH_MAX, "%s/arena", self);
-    return n > 0 && n < PATH_MAX && access(ret, X_OK) == 0;
-}
 
 /* Small and short-lived, so that rooms appear, fill and vanish while somebody looks. */
 static void put_arena(struct json_writer *w, const char *binary)
@@ -48,12 +34,31 @@ static void put_arena(struct json_writer *w, const char *binary)
     json_close_object(w);
 }
 
+/* Somebody watches; he should not have to wait for a minute to see a lobby fail. */
+static void put_short_timeouts(struct json_writer *w)
+{
+    json_key(w, "timeouts");
+    json_open_object(w);
+    json_key_int(w, "loading_ms", 8000);
+    json_key_int(w, "player_gone_ms", 3000);
+    json_key_int(w, "ack_ms", 1000);
+    json_key_int(w, "ready_ms", 1500);
+    json_key_int(w, "ticket_ms", 6000);
+    json_key_int(w, "heartbeat_ms", 15000);
+    json_key_int(w, "lost_ms", 10000);
+    json_key_int(w, "backoff_first_ms", 1000);
+    json_key_int(w, "backoff_max_ms", 4000);
+    json_close_object(w);
+}
+
 /* JSON is YAML. */
-static void put_config(struct buf *out, const char *arena)
+static void put_config(struct buf *out, const char *arena, bool faults)
 {
     struct json_writer w = {.out = out};
     json_open_object(&w);
     json_key_text(&w, "default_region", STR("EU"));
+    if (faults)
+        put_short_timeouts(&w);
     json_key(&w, "fleets");
     json_open_array(&w);
     json_open_object(&w);
@@ -75,14 +80,14 @@ static bool write_file(const char *path, const struct buf *text)
     return fclose(f) == 0 && written;
 }
 
-bool demo_rooms_configure(const char *data, char ret_path[DEMO_PATH_MAX], bool *ret_arena,
-                          char why[DEMO_WHY_MAX])
+bool demo_rooms_configure(const char *data, bool faults, char ret_path[DEMO_PATH_MAX],
+                          bool *ret_arena, char why[DEMO_WHY_MAX])
 {
     char arena[PATH_MAX];
     struct buf text = {0};
-    *ret_arena = demo_find_arena(arena) && strlen(arena) < 256;
+    *ret_arena = beside_find("arena", arena) && strlen(arena) < 256;
     int n = snprintf(ret_path, DEMO_PATH_MAX, "%s/dev.yaml", data);
-    put_config(&text, *ret_arena ? arena : NULL);
+    put_config(&text, *ret_arena ? arena : NULL, faults);
     (void)mkdir(data, 0700); /* there already, or fopen says what is wrong */
     bool written = n > 0 && n < DEMO_PATH_MAX && write_file(ret_path, &text);
     if (!written)

@@ -1,9 +1,9 @@
 /* `muster deploy FLEET VERSION ARCHIVE`: sends an archive, shows how far it is, and with --switch
  * waits until every healthy host has it and servers are started from it. */
 #include "base/clock.h"
+#include "cli/progress.h"
 #include "cli/remote.h"
 #include "cli/show.h"
-#include "cli/when.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30, DRAW_MS = 200, LOOK_MS = 500, MIB = 1 << 20, TIMEOUT_MAX_S = 24 * 3600 };
+enum {
+    BAR_WIDTH = 30,
+    DRAW_MS = 200,
+    LINE_MS = 5000,
+    LOOK_MS = 500,
+    MIB = 1 << 20,
+    TIMEOUT_MAX_S = 24 * 3600
+};
 
 static struct {
     const char *archive;
@@ -39,44 +46,46 @@ const struct arg deploy_options[] = {
 
 /* ── on the way ────────────────────────────────────────────────────────────────────────────── */
 
-struct progress {
-    struct remote *r;
-    bool drawn; /* a line that is written over stands on the terminal */
+/* An upload under way. */
+struct upload {
+    struct progress progress;
+    int64_t began_ms;
     int64_t next_ms;
+    bool whole; /* it was said that all was sent */
 };
 
-/* "[##########          ]  34 %, 9.8 of 28.4 MiB" */
-static void draw_bar(struct remote *r, int64_t sent, int64_t size)
+/* "[##########          ]  34 %, " where lines are written over */
+static void print_bar(char dst[PROGRESS_MAX], int64_t sent, int64_t size)
 {
     char bar[BAR_WIDTH + 1];
-    int full = size > 0 ? (int)(sent * BAR_WIDTH / size) : BAR_WIDTH;
+    int full = (int)(sent * BAR_WIDTH / size);
     memset(bar, '#', (size_t)full);
     memset(bar + full, ' ', (size_t)(BAR_WIDTH - full));
     bar[BAR_WIDTH] = '\0';
-    term_printf(&r->out, "\r\033[K[%s] %3d %%, %.1f of %.1f MiB", bar,
-                size > 0 ? (int)(sent * 100 / size) : 100, (double)sent / MIB, (double)size / MIB);
+    snprintf(dst, PROGRESS_MAX, "[%s] ", bar);
 }
 
+/* "34 %, 9.8 of 28.4 MiB, 12.1 MiB/s" */
 static void on_sent(void *user, int64_t sent, int64_t size)
 {
-    struct progress *p = user;
-    struct remote *r = p->r;
+    struct upload *u = user;
+    char text[PROGRESS_MAX] = "";
     int64_t now_ms = clock_monotonic_ms();
-    if (!r->term.is_terminal || remote_output() == OUTPUT_JSON || now_ms < p->next_ms)
+    if (remote_output() == OUTPUT_JSON || size <= 0) /* libcurl asks before it has begun, too */
         return;
-    p->next_ms = now_ms + DRAW_MS;
-    p->drawn = true;
-    draw_bar(r, sent, size);
-    if (sent == size)
-        term_put(&r->out, "; it is being checked");
-    (void)remote_flush(r);
-}
-
-static void wipe(struct progress *p)
-{
-    if (p->drawn)
-        term_put(&p->r->out, "\r\033[K");
-    p->drawn = false;
+    bool whole = sent == size && !u->whole; /* from now on Muster works, not the line: say so */
+    if (now_ms < u->next_ms && !(whole && u->progress.over))
+        return;
+    u->whole = sent == size;
+    u->next_ms = now_ms + (u->progress.over ? DRAW_MS : LINE_MS);
+    if (u->progress.over)
+        print_bar(text, sent, size);
+    double seconds = (double)(now_ms - u->began_ms + 1) / 1000;
+    size_t n = strlen(text);
+    snprintf(text + n, sizeof(text) - n, "%3d %%, %.1f of %.1f MiB, %.1f MiB/s%s",
+             (int)(sent * 100 / size), (double)sent / MIB, (double)size / MIB,
+             (double)sent / MIB / seconds, sent == size ? "; it is being checked" : "");
+    progress_show(&u->progress, text, "");
 }
 
 static int code_of(const struct remote *r, enum client_result result)
@@ -92,14 +101,15 @@ static int code_of(const struct remote *r, enum client_result result)
 static int upload(struct remote *r, const struct ask *ask, int fd, int64_t size)
 {
     struct buf path = {0};
-    struct progress p = {.r = r};
+    struct upload u = {.began_ms = clock_monotonic_ms()};
+    progress_init(&u.progress, STDOUT_FILENO);
+    u.next_ms = u.progress.over ? 0 : u.began_ms + LINE_MS; /* a small one needs no line */
     ask_put_path(ask, &path);
     buf_append(&path, "", 1);
     enum client_result result =
-        client_upload(r->client, (const char *)path.data, fd, size, on_sent, &p, &r->answer);
+        client_upload(r->client, (const char *)path.data, fd, size, on_sent, &u, &r->answer);
     buf_done(&path);
-    wipe(&p);
-    (void)remote_flush(r);
+    progress_wipe(&u.progress);
     return code_of(r, result);
 }
 
@@ -115,35 +125,29 @@ static bool is_current(const struct remote *r)
     return json_get_bool(json_member(r->answer.json, "current"));
 }
 
-static void show_hosts(struct progress *p, int64_t *shown)
+static void show_hosts(const struct remote *r, struct progress *p)
 {
-    struct remote *r = p->r;
-    int64_t ready = number(r, "hosts_ready");
-    if (remote_output() == OUTPUT_JSON || ready == *shown)
+    char text[PROGRESS_MAX];
+    if (remote_output() == OUTPUT_JSON)
         return;
-    wipe(p);
-    *shown = ready;
-    term_printf(&r->out, "%" PRId64 " of %" PRId64 " healthy hosts have it", ready,
-                number(r, "hosts"));
-    p->drawn = r->term.is_terminal;
-    term_put(&r->out, p->drawn ? "" : "\n");
-    (void)remote_flush(r);
+    snprintf(text, sizeof(text), "%" PRId64 " of %" PRId64 " healthy hosts have it",
+             number(r, "hosts_ready"), number(r, "hosts"));
+    progress_show(p, text, "");
 }
 
 static int wait_for_hosts(struct remote *r, const char *id)
 {
     struct ask look;
-    struct progress p = {.r = r};
-    int64_t shown = -1;
+    struct progress p;
     int64_t until_ms = clock_monotonic_ms() + set.timeout_s * 1000;
+    progress_init(&p, STDOUT_FILENO);
     ask_init(&look, "get_deployment", NULL);
     ask_set(&look, "id", id);
     int code = EXIT_DONE;
     while (code == EXIT_DONE && !is_current(r)) {
-        show_hosts(&p, &shown);
+        show_hosts(r, &p);
         if (clock_monotonic_ms() >= until_ms) {
-            wipe(&p);
-            (void)remote_flush(r);
+            progress_wipe(&p);
             fprintf(stderr, "muster deploy: not every healthy host has it yet; it is used as soon "
                             "as they do\n");
             return EXIT_REFUSED;
@@ -151,7 +155,7 @@ static int wait_for_hosts(struct remote *r, const char *id)
         (void)usleep(LOOK_MS * 1000);
         code = remote_ask(r, &look);
     }
-    wipe(&p);
+    progress_wipe(&p);
     return code;
 }
 

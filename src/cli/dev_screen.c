@@ -4,6 +4,7 @@
 #include "cli/screen.h"
 #include "cli/status.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,13 +78,17 @@ static void ask(struct dev_screen *s)
 
 /* ── drawing ───────────────────────────────────────────────────────────────────────────────── */
 
+/* The address is short; the link behind it is not, since it logs in. */
 static void put_title(struct buf *out, const struct dev_screen *s)
 {
+    char url[DEMO_ADDRESS_MAX + 16];
     term_begin(out, &s->term, STYLE_HEAD);
     term_printf(out, "muster dev");
     term_end(out, &s->term, STYLE_HEAD);
-    term_put(out, "  http://");
-    term_put_text(out, str_of(s->demo->http[0] ? s->demo->http : "..."));
+    term_put(out, "  ");
+    snprintf(url, sizeof(url), "http://%s", s->demo->http[0] ? s->demo->http : "...");
+    term_put_link(out, &s->term, s->demo->console, str_of(url));
+    term_put(out, s->demo->console[0] ? " (the console: click it)" : "");
     term_put(out, s->ending ? "  stopping\n\n" : "  ctrl-c stops everything\n\n");
 }
 
@@ -93,6 +98,37 @@ static void put_status(struct buf *out, const struct dev_screen *s)
         status_put(out, &s->term, s->status.json, false, REFUSALS, clock_wall_ms());
     } else {
         term_put_text(out, str_of(s->asked && s->status.why[0] ? s->status.why : "starting ..."));
+        term_put(out, "\n");
+    }
+}
+
+static void put_ms(struct buf *out, const struct json *stats, const char *name, const char *key)
+{
+    term_printf(out, "%s %.1f s", name, json_get_number(json_member(stats, key)) / 1000);
+}
+
+/* As the matchmaker counts them. */
+static void put_lobbies(struct buf *out, const struct dev_screen *s)
+{
+    const struct json *stats = s->demo->stats;
+    const struct json *aborts = json_member(stats, "aborts");
+    if (!stats)
+        return;
+    term_put(out, "\n");
+    term_put_styled(out, &s->term, STYLE_HEAD, STR("Lobbies"));
+    term_printf(
+        out,
+        "  %" PRId64 " loading, %" PRId64 " being played; %" PRId64 " started, %" PRId64 " aborted",
+        json_get_int(json_member(stats, "loading")), json_get_int(json_member(stats, "playing")),
+        json_get_int(json_member(stats, "started")), json_get_int(json_member(stats, "aborted")));
+    put_ms(out, stats, "\n  creation to start p50", "p50_ms");
+    put_ms(out, stats, ", p95", "p95_ms");
+    put_ms(out, stats, ", p99", "p99_ms");
+    term_put(out, "\n");
+    for (size_t i = 0; i < json_length(aborts); i++) {
+        const struct json *one = json_item(aborts, i);
+        term_printf(out, "  %" PRId64 " aborted: ", json_get_int(json_member(one, "lobby")));
+        term_put_text(out, json_get_text(json_member(one, "reason")));
         term_put(out, "\n");
     }
 }
@@ -124,6 +160,7 @@ static void put_hints(struct buf *out, const struct dev_screen *s)
         return;
     term_put_styled(out, &s->term, STYLE_HEAD, STR("Try in another terminal"));
     term_put(out, "\n");
+    put_hint(out, s, demo_console(s->demo, text));
     put_hint(out, s, demo_allocate(s->demo, text));
     put_hint(out, s, demo_why(s->demo, text));
     put_hint(out, s, demo_drain(s->demo, text));
@@ -147,6 +184,7 @@ static void draw(struct dev_screen *s)
     term_look(&s->term, STDOUT_FILENO, false);
     put_title(&top, s);
     put_status(&top, s);
+    put_lobbies(&top, s);
     term_put(&top, "\n");
     term_put_styled(&top, &s->term, STYLE_HEAD, STR("Events"));
     term_put(&top, "\n");

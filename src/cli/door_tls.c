@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-enum { DOORS = 3, DAY_S = 86400, WARN_DAYS = 14 };
+enum { DOORS = 4, DAY_S = 86400, WARN_DAYS = 14 };
 
 /* One door: its name in the configuration, its files and its TLS. */
 struct row {
@@ -23,6 +23,7 @@ static void list_doors(struct door_tls *t, const struct config *config, struct r
     ret[0] = (struct row){config, "http", &config->tls_http, &t->http};
     ret[1] = (struct row){config, "server", &config->tls_server, &t->server};
     ret[2] = (struct row){config, "manager", &config->tls_manager, &t->manager};
+    ret[3] = (struct row){config, "client", &config->tls_client, &t->client};
 }
 
 static struct tls_files files_of(const struct config_tls *c)
@@ -110,5 +111,6 @@ void door_tls_done(struct door_tls *t)
     tls_free(t->http);
     tls_free(t->server);
     tls_free(t->manager);
+    tls_free(t->client);
     *t = (struct door_tls){0};
 }

@@ -10,6 +10,7 @@ struct door_tls {
     struct tls *http; /* NULL = plain */
     struct tls *server;
     struct tls *manager;
+    struct tls *client;
 };
 
 /* Loads the files of every door that has a certificate. On failure nothing is left behind, and why

@@ -12,16 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char dump_usage[] =
-    "Usage: muster dump [--hex] FILE|-\n"
-    "\n"
-    "Prints the frames in captured bytes of a chat port, one line each:\n"
-    "offset, value of the length field, command, name and fields.\n"
-    "\n"
-    "  --hex   the file is text: pairs of hex digits, with any blanks between (xxd -p)\n"
-    "\n"
-    "Exit: 0 all of it was frames, 1 not (what and where is said), 2 wrong usage, 3 cannot read.\n";
-
 enum { READ_SIZE = 65536 };
 
 struct dump {
@@ -180,17 +170,26 @@ static int dump_file(struct dump *d, FILE *f, const char *name)
     return good && finish(d) && !d->bad_payload ? EXIT_DONE : EXIT_REFUSED;
 }
 
+static struct {
+    bool hex;
+    const char *name;
+} set;
+
+const struct arg dump_options[] = {
+    {.name = "--hex",
+     .kind = ARG_FLAG,
+     .into = &set.hex,
+     .help = "the file is text: pairs of hex digits, with any blanks between (xxd -p)"},
+    {.name = "FILE", .kind = ARG_WORD, .into = &set.name},
+    {0},
+};
+
 int dump_run(int argc, char **argv)
 {
-    struct dump d = {.high = -1, .line = 1};
-    const char *name = NULL;
-    const struct arg table[] = {
-        {.name = "--hex", .kind = ARG_FLAG, .into = &d.hex},
-        {.name = "FILE", .kind = ARG_WORD, .into = &name},
-        {0},
-    };
-    if (!args_parse(argc, argv, table))
+    if (!args_parse(argc, argv, dump_options))
         return EXIT_USAGE;
+    const char *name = set.name;
+    struct dump d = {.hex = set.hex, .high = -1, .line = 1};
     if (!name) {
         args_refuse(argv[0], "which file? '-' is standard input");
         return EXIT_USAGE;

@@ -16,6 +16,7 @@ enum {
     SILENCE_S = 45, /* Muster gives a sign of life every 15 */
     RETRY_FIRST_MS = 250,
     RETRY_MAX_MS = 5000,
+    RETRY_NODES_MAX_MS = 1000, /* where there are several, one of them leads soon */
     STATUS_OK = 200,
 };
 
@@ -26,7 +27,7 @@ static struct {
 } set;
 
 const struct arg events_options[] = {
-    {.name = "--json", .kind = ARG_FLAG, .into = &set.json, .help = "one JSON object per line"},
+    {.name = "--json", .kind = ARG_FLAG, .into = &set.json, .help = "the same as -o json"},
     {.name = "--from",
      .kind = ARG_TEXT,
      .into = &set.from,
@@ -54,10 +55,11 @@ struct follower {
 
 /* The fields that are worth a place in the line, of every kind of event. */
 static const char *const line_fields[] = {
-    "text",        "name",    "state",   "status", "lobby",  "regions",     "region",    "server",
-    "ticket",      "session", "account", "role",   "fleet",  "ip",          "port",      "action",
-    "target",      "who",     "detail",  "error",  "why",    "from",        "to",        "missed",
-    "draining_by", "ready",   "gone",    "tries",  "for_ms", "chat_server", "end_reason"};
+    "text",        "name",    "state",   "status", "lobby",  "regions",     "region",     "server",
+    "ticket",      "session", "account", "role",   "fleet",  "ip",          "port",       "action",
+    "target",      "who",     "detail",  "error",  "why",    "from",        "to",         "missed",
+    "draining_by", "ready",   "gone",    "tries",  "for_ms", "chat_server", "end_reason", "loaded",
+    "size",        "moves",   "cause",   "reason", "queue"};
 
 static bool is_worth_it(const struct json *value)
 {
@@ -138,7 +140,7 @@ static bool on_event(void *user, const struct sse_event *event)
     struct json *data = json_parse(event->data, why);
     if (!data)
         return true;
-    if (set.json)
+    if (set.json || remote_output() == OUTPUT_JSON)
         put_json(f, event, data);
     else
         put_line(f, event, data);
@@ -160,7 +162,8 @@ static bool on_piece(void *user, struct str piece)
 static bool pause_before_retry(struct follower *f)
 {
     int64_t until_ms = clock_monotonic_ms() + f->retry_ms;
-    f->retry_ms = f->retry_ms * 2 < RETRY_MAX_MS ? f->retry_ms * 2 : RETRY_MAX_MS;
+    int64_t most_ms = client_has_several(f->r->client) ? RETRY_NODES_MAX_MS : RETRY_MAX_MS;
+    f->retry_ms = f->retry_ms * 2 < most_ms ? f->retry_ms * 2 : most_ms;
     return screen_wait(&f->r->stop_fd, 1, until_ms) == 0;
 }
 
@@ -176,7 +179,8 @@ static int follow(struct follower *f, const char *path)
             return EXIT_DONE;
         bool connected = f->r->answer.status == STATUS_OK;
         ever = ever || connected;
-        if (result == CLIENT_REFUSED || !ever) {
+        bool refused = result == CLIENT_REFUSED && !client_is_leaderless(&f->r->answer);
+        if (refused || !ever) {
             remote_complain(f->r);
             return result == CLIENT_REFUSED ? EXIT_REFUSED : EXIT_UNREACHABLE;
         }
@@ -193,7 +197,7 @@ int events_run(int argc, char **argv)
     struct ask ask;
     struct buf path = {0};
     ask_init(&ask, "stream_events", NULL);
-    int code = remote_open(&r, argc, argv, &ask, events_options, NULL, true);
+    int code = remote_open(&r, argc, argv, &ask, events_options, remote_live_options, true);
     if (code != EXIT_DONE)
         return code;
     struct follower f = {.r = &r, .kinds = ask_text(&ask, "kinds"), .retry_ms = RETRY_FIRST_MS};

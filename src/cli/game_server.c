@@ -6,10 +6,14 @@
 #include "cli/args.h"
 #include "cli/chat_tls.h"
 #include "cli/cli.h"
+#include "cli/game_door.h"
 #include "cli/stop.h"
 #include "muster.h"
+#include "net/nodes.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -19,40 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-const char game_server_usage[] =
-    "Usage: muster game-server --region EU [OPTIONS]\n"
-    "\n"
-    "Registers with Muster as a game server, takes matches and plays them by waiting.\n"
-    "\n"
-    "  --region R         name (USE USW EU SG MY PH TH ID VN RU KR AU LAT DX CN BR TR) or number\n"
-    "  --max N            matches at a time (4)\n"
-    "  --server HOST:PORT Muster's server port (127.0.0.1:11032)\n"
-    "  --token T          enrolment token (none is needed where Muster runs with --dev); better\n"
-    "                     in the environment variable MUSTER_ENROL_TOKEN: others see options in "
-    "ps\n"
-    "  --ip A             address players are sent to (127.0.0.1)\n"
-    "  --port N           port players are sent to (a free one)\n"
-    "  --match-seconds S  a match ends after 0.4 to 1.6 times this; 0 = never (0)\n"
-    "  --ready-delay MS   between accepting a match and READY (0); -1 = READY is never said\n"
-    "  --players N        so many players enter each match when it is ready (0)\n"
-    "  --drain-after S    takes no new matches after S seconds\n"
-    "  --cpu P, --memory P  percentages to report (the machine's own)\n"
-    "\n" CHAT_TLS_USAGE "\n"
-    "Misbehaviour:\n"
-    "  --slow MS          answers an allocation after MS, also one that Muster took back "
-    "meanwhile\n"
-    "  --refuse           refuses every allocation\n"
-    "  --silent           never answers an allocation\n"
-    "  --lie-load N       reports N matches whatever it holds\n"
-    "  --drop-after N     answers N allocations, then drops its connection at each further one\n"
-    "  --no-list          does not know the match list\n"
-    "  --no-heartbeat     sends none\n"
-    "\n"
-    "SIGTERM or ctrl-c: says goodbye.\n"
-    "\n"
-    "Exit: 0 stopped, 2 wrong usage, 3 the name in --server cannot be looked up.\n";
-
-enum { LOAD_EVERY_MS = 5000, DUE_NEVER = -1 };
+enum { LOAD_EVERY_MS = 5000, DUE_NEVER = -1, OWN_LOBBY_FIRST = 1 << 30 };
 
 struct settings {
     const char *region;
@@ -71,6 +42,8 @@ struct settings {
     int64_t lie_load;
     int64_t drop_after;
     int64_t drain_after_s;
+    int64_t moody_percent;
+    bool door;
     bool refuse;
     bool silent;
     bool no_list;
@@ -90,7 +63,9 @@ struct play {
 
 struct game {
     struct settings set;
+    struct nodes nodes; /* of set.server; which one is asked the SDK decides */
     struct muster_server *muster;
+    struct game_door door;
     struct play plays[MUSTER_MAX_MATCHES];
     int8_t region;
     int32_t id; /* the last one Muster gave us; 0 before the first */
@@ -155,15 +130,26 @@ static struct play *play_add(struct game *g, const struct muster_match *match)
     return p;
 }
 
+static void play_end_later(struct game *g, struct play *p)
+{
+    double about_ms = (double)g->set.match_seconds * 1000 * (0.4 + 1.2 * drand48());
+    if (g->set.match_seconds > 0)
+        p->end_due_ms = g->now_ms + (int64_t)about_ms;
+}
+
+/* Nobody tells a server that a lobby has started; its players come. */
+static bool waits_for_players(const struct game *g, const struct play *p)
+{
+    return g->set.door && p->lobby >= OWN_LOBBY_FIRST;
+}
+
 /* The match was accepted: READY and the end follow by the clock. */
 static void play_begin(struct game *g, struct play *p)
 {
     if (g->set.ready_delay_ms >= 0)
         p->ready_due_ms = g->now_ms + g->set.ready_delay_ms;
-    if (g->set.match_seconds > 0) {
-        double about_ms = (double)g->set.match_seconds * 1000 * (0.4 + 1.2 * drand48());
-        p->end_due_ms = g->now_ms + (int64_t)about_ms;
-    }
+    if (!waits_for_players(g, p))
+        play_end_later(g, p);
 }
 
 static void on_registered(void *user, int32_t server_id)
@@ -177,27 +163,57 @@ static void on_registered(void *user, int32_t server_id)
 static void on_disconnected(void *user, enum muster_error why, const char *text, int64_t retry_ms)
 {
     struct game *g = user;
-    double retry_s = (double)retry_ms / 1000;
+    const char *address = muster_server_address(g->muster);
+    char next[64] = "trying the next address";
+    if (retry_ms > 0 || g->nodes.n == 1)
+        snprintf(next, sizeof(next), "next try in %.1f s", (double)retry_ms / 1000);
     if (why == MUSTER_E_CONNECT)
-        say(g, "cannot reach Muster at %s: %s; is 'muster serve' running? Next try in %.1f s",
-            g->set.server, text, retry_s);
+        say(g, "cannot reach Muster at %s: %s; is 'muster serve' running? %c%s", address, text,
+            toupper((unsigned char)next[0]), next + 1);
+    else if (why == MUSTER_E_STANDBY)
+        say(g, "%s: %s", address, text);
     else if (why == MUSTER_E_REFUSED)
-        say(g, "Muster refused: %s; next try in %.1f s", text, retry_s);
+        say(g, "Muster refused: %s; %s", text, next);
     else if (why == MUSTER_E_TLS)
-        say(g, "no TLS with Muster at %s: %s; next try in %.1f s", g->set.server, text, retry_s);
+        say(g, "no TLS with Muster at %s: %s; %s", address, text, next);
     else
-        say(g, "connection lost: %s; next try in %.1f s", text, retry_s);
+        say(g, "connection lost: %s; %s", text, next);
+}
+
+static enum muster_answer drop(struct game *g, int32_t lobby)
+{
+    say(g, "match %" PRId32 " asked for: dropping the connection", lobby);
+    muster_server_disconnect(g->muster);
+    return MUSTER_REFUSE; /* which nobody will hear */
+}
+
+/* One of the ways in which allocations go wrong. */
+static enum muster_answer sulk(struct game *g, const struct muster_match *match)
+{
+    long mood = lrand48() % 4;
+    if (mood == 0)
+        return drop(g, match->lobby);
+    struct play *p = mood == 1 ? NULL : play_add(g, match);
+    if (!p) {
+        say(g, "match %" PRId32 " refused", match->lobby);
+        return MUSTER_REFUSE;
+    }
+    if (mood == 2) {
+        say(g, "match %" PRId32 " asked for: not answering", match->lobby);
+        return MUSTER_LATER;
+    }
+    say(g, "match %" PRId32 " allocated, and never ready", match->lobby);
+    return MUSTER_ACCEPT;
 }
 
 static enum muster_answer on_allocate(void *user, const struct muster_match *match)
 {
     struct game *g = user;
     g->allocations++;
-    if (g->set.drop_after >= 0 && g->allocations > g->set.drop_after) {
-        say(g, "match %" PRId32 " asked for: dropping the connection", match->lobby);
-        muster_server_disconnect(g->muster);
-        return MUSTER_REFUSE; /* which nobody will hear */
-    }
+    if (g->set.drop_after >= 0 && g->allocations > g->set.drop_after)
+        return drop(g, match->lobby);
+    if (lrand48() % 100 < g->set.moody_percent)
+        return sulk(g, match);
     struct play *p = g->set.refuse ? NULL : play_add(g, match);
     if (!p) {
         say(g, "match %" PRId32 " refused", match->lobby);
@@ -254,14 +270,29 @@ static void on_ready_answered(void *user, int32_t lobby, bool yes, const char *e
         let_players_in(g, p);
 }
 
+/* Visitors of the door have numbers that are not 0. */
 static void on_validated(void *user, int32_t lobby, int32_t account, uint64_t player, bool yes,
                          const char *error)
 {
-    (void)player;
+    struct game *g = user;
+    struct play *p = play_find(g, lobby);
     if (yes)
-        say(user, "match %" PRId32 ": player %" PRId32 " entered", lobby, account);
+        say(g, "match %" PRId32 ": player %" PRId32 " entered", lobby, account);
     else
-        say(user, "match %" PRId32 ": player %" PRId32 " refused: %s", lobby, account, error);
+        say(g, "match %" PRId32 ": player %" PRId32 " refused: %s", lobby, account, error);
+    if (yes && p && p->end_due_ms == DUE_NEVER && waits_for_players(g, p))
+        play_end_later(g, p);
+    if (player)
+        game_door_answer(&g->door, player, yes, error);
+}
+
+static void on_knock(void *user, uint64_t visitor, int32_t lobby, int32_t account,
+                     const char *token)
+{
+    struct game *g = user;
+    int error = muster_match_validate(g->muster, lobby, account, token, visitor);
+    if (error)
+        game_door_answer(&g->door, visitor, false, muster_error_text(error));
 }
 
 static void on_end_answered(void *user, int32_t lobby, bool yes, const char *error)
@@ -378,26 +409,31 @@ static void run(struct game *g, int stop)
                 play_step(g, &g->plays[i]);
         }
         muster_server_poll(g->muster);
+        if (g->set.door)
+            game_door_turn(&g->door);
 
-        struct pollfd fds[2] = {
+        struct pollfd fds[] = {
             {.fd = stop, .events = POLLIN},
             {.fd = muster_server_fd(g->muster), .events = muster_server_events(g->muster)},
+            {.fd = g->door.epoll, .events = POLLIN},
         };
         int64_t wait_ms = next_due(g) - g->now_ms;
         int timeout_ms = muster_server_timeout_ms(g->muster);
         if (wait_ms < timeout_ms)
             timeout_ms = wait_ms > 0 ? (int)wait_ms : 0;
-        poll(fds, 2, timeout_ms);
+        poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
         if (fds[0].revents)
             return;
     }
 }
 
-/* Holds the port of the players who will never come, so that two servers on one machine differ; 0
- * becomes a free one. That somebody else has it already is no reason not to run. */
+/* Holds the port of the players, who come only with --door, so that two servers on one machine
+ * differ; 0 becomes a free one. That somebody else has it already is no reason not to run. */
 static int hold_port(const char *ip, int64_t *port)
 {
+    int on = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* one that died had visitors */
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
     if (inet_pton(AF_INET, ip, &a.sin_addr) != 1)
         a.sin_addr.s_addr = htonl(INADDR_ANY);
@@ -411,53 +447,172 @@ static int hold_port(const char *ip, int64_t *port)
     return fd;
 }
 
-static bool parse(int argc, char **argv, struct settings *s)
+/* Whoever lets players in must have that port himself. */
+static bool open_door(struct game *g, int held)
 {
-    const struct arg table[] = {
-        {.name = "--region", .kind = ARG_TEXT, .into = &s->region},
-        {.name = "--max", .kind = ARG_NUMBER, .into = &s->max, .min = 1, .max = MUSTER_MAX_MATCHES},
-        {.name = "--server", .kind = ARG_TEXT, .into = &s->server},
-        {.name = "--token", .kind = ARG_TEXT, .into = &s->token},
-        {.name = "--ip", .kind = ARG_TEXT, .into = &s->ip},
-        {.name = "--port", .kind = ARG_NUMBER, .into = &s->port, .min = 1024, .max = 65535},
-        {.name = "--match-seconds",
-         .kind = ARG_NUMBER,
-         .into = &s->match_seconds,
-         .min = 0,
-         .max = 86400},
-        {.name = "--ready-delay",
-         .kind = ARG_NUMBER,
-         .into = &s->ready_delay_ms,
-         .min = -1,
-         .max = 3600000},
-        {.name = "--players", .kind = ARG_NUMBER, .into = &s->players, .min = 0, .max = 100},
-        {.name = "--drain-after",
-         .kind = ARG_NUMBER,
-         .into = &s->drain_after_s,
-         .min = 0,
-         .max = 86400},
-        {.name = "--cpu", .kind = ARG_NUMBER, .into = &s->cpu, .min = 0, .max = 100},
-        {.name = "--memory", .kind = ARG_NUMBER, .into = &s->memory, .min = 0, .max = 100},
-        {.name = "--slow", .kind = ARG_NUMBER, .into = &s->slow_ms, .min = 0, .max = 3600000},
-        {.name = "--refuse", .kind = ARG_FLAG, .into = &s->refuse},
-        {.name = "--silent", .kind = ARG_FLAG, .into = &s->silent},
-        {.name = "--lie-load", .kind = ARG_NUMBER, .into = &s->lie_load, .min = 0, .max = 1000000},
-        {.name = "--drop-after",
-         .kind = ARG_NUMBER,
-         .into = &s->drop_after,
-         .min = 0,
-         .max = 1000000},
-        {.name = "--no-list", .kind = ARG_FLAG, .into = &s->no_list},
-        {.name = "--no-heartbeat", .kind = ARG_FLAG, .into = &s->no_heartbeat},
-        CHAT_TLS_ARGS(&s->tls),
-        {0},
-    };
-    if (!args_parse(argc, argv, table) || !chat_tls_check(argv[0], &s->tls))
+    struct sockaddr_in a = {0};
+    socklen_t len = sizeof(a);
+    errno = EADDRINUSE;
+    return getsockname(held, (struct sockaddr *)&a, &len) == 0 &&
+           ntohs(a.sin_port) == g->set.port && game_door_open(&g->door, held);
+}
+
+/* One verb runs per process. */
+static struct game game = {
+    .set = {.server = "127.0.0.1:11032",
+            .ip = "127.0.0.1",
+            .max = 4,
+            .cpu = -1,
+            .memory = -1,
+            .lie_load = -1,
+            .drop_after = -1,
+            .drain_after_s = -1},
+    .door = {.epoll = -1, .knock = on_knock, .user = &game},
+};
+
+const struct arg game_server_options[] = {
+    {.name = "--region",
+     .kind = ARG_TEXT,
+     .into = &game.set.region,
+     .value = "R",
+     .help = "name (USE USW EU SG MY PH TH ID VN RU KR AU LAT DX CN BR TR) or number"},
+    {.name = "--max",
+     .kind = ARG_NUMBER,
+     .into = &game.set.max,
+     .min = 1,
+     .max = MUSTER_MAX_MATCHES,
+     .value = "N",
+     .help = "matches at a time (4)"},
+    {.name = "--server",
+     .kind = ARG_TEXT,
+     .into = &game.set.server,
+     .value = "HOST:PORT",
+     .help = "Muster's server port (127.0.0.1:11032); several nodes with commas between them"},
+    {.name = "--token",
+     .kind = ARG_TEXT,
+     .into = &game.set.token,
+     .value = "T",
+     .help = "enrolment token (none is needed where Muster runs with --dev); better in the "
+             "environment variable MUSTER_ENROL_TOKEN: others see options in ps"},
+    {.name = "--ip",
+     .kind = ARG_TEXT,
+     .into = &game.set.ip,
+     .value = "A",
+     .help = "address players are sent to (127.0.0.1)"},
+    {.name = "--port",
+     .kind = ARG_NUMBER,
+     .into = &game.set.port,
+     .min = 1024,
+     .max = 65535,
+     .value = "N",
+     .help = "port players are sent to (a free one)"},
+    {.name = "--match-seconds",
+     .kind = ARG_NUMBER,
+     .into = &game.set.match_seconds,
+     .min = 0,
+     .max = 86400,
+     .value = "S",
+     .help = "a match ends after 0.4 to 1.6 times this; 0 = never (0)"},
+    {.name = "--ready-delay",
+     .kind = ARG_NUMBER,
+     .into = &game.set.ready_delay_ms,
+     .min = -1,
+     .max = 3600000,
+     .value = "MS",
+     .help = "between accepting a match and READY (0); -1 = READY is never said"},
+    {.name = "--players",
+     .kind = ARG_NUMBER,
+     .into = &game.set.players,
+     .min = 0,
+     .max = 100,
+     .value = "N",
+     .help = "so many players enter each match when it is ready (0)"},
+    {.name = "--door",
+     .kind = ARG_FLAG,
+     .into = &game.set.door,
+     .help = "lets players of Muster's own lobbies in: whoever connects to its port and shows a "
+             "line 'LOBBY ACCOUNT TOKEN' hears 'welcome' or 'refused: WHY'; such a match's time "
+             "begins with the first who enters"},
+    {.name = "--drain-after",
+     .kind = ARG_NUMBER,
+     .into = &game.set.drain_after_s,
+     .min = 0,
+     .max = 86400,
+     .value = "S",
+     .help = "takes no new matches after S seconds"},
+    {.name = "--cpu",
+     .kind = ARG_NUMBER,
+     .into = &game.set.cpu,
+     .min = 0,
+     .max = 100,
+     .value = "P",
+     .help = "processor to report, in percent (the machine's own)"},
+    {.name = "--memory",
+     .kind = ARG_NUMBER,
+     .into = &game.set.memory,
+     .min = 0,
+     .max = 100,
+     .value = "P",
+     .help = "memory to report, in percent (the machine's own)"},
+    CHAT_TLS_ARGS(&game.set.tls),
+    {.name = "Misbehaviour", .kind = ARG_TITLE},
+    {.name = "--slow",
+     .kind = ARG_NUMBER,
+     .into = &game.set.slow_ms,
+     .min = 0,
+     .max = 3600000,
+     .value = "MS",
+     .help = "answers an allocation after MS, also one that Muster took back meanwhile"},
+    {.name = "--refuse",
+     .kind = ARG_FLAG,
+     .into = &game.set.refuse,
+     .help = "refuses every allocation"},
+    {.name = "--silent",
+     .kind = ARG_FLAG,
+     .into = &game.set.silent,
+     .help = "never answers an allocation"},
+    {.name = "--moody",
+     .kind = ARG_NUMBER,
+     .into = &game.set.moody_percent,
+     .min = 0,
+     .max = 100,
+     .value = "P",
+     .help = "at P in a hundred allocations it refuses, or is silent, or never gets ready, or "
+             "drops its connection"},
+    {.name = "--lie-load",
+     .kind = ARG_NUMBER,
+     .into = &game.set.lie_load,
+     .min = 0,
+     .max = 1000000,
+     .value = "N",
+     .help = "reports N matches whatever it holds"},
+    {.name = "--drop-after",
+     .kind = ARG_NUMBER,
+     .into = &game.set.drop_after,
+     .min = 0,
+     .max = 1000000,
+     .value = "N",
+     .help = "answers N allocations, then drops its connection at each further one"},
+    {.name = "--no-list",
+     .kind = ARG_FLAG,
+     .into = &game.set.no_list,
+     .help = "does not know the match list"},
+    {.name = "--no-heartbeat",
+     .kind = ARG_FLAG,
+     .into = &game.set.no_heartbeat,
+     .help = "sends none"},
+    {0},
+};
+
+static bool parse(int argc, char **argv, const struct settings *s)
+{
+    char why[NODES_WHY_MAX];
+    if (!args_parse(argc, argv, game_server_options) || !chat_tls_check(argv[0], &s->tls))
         return false;
     if (!s->region)
         return args_refuse(argv[0], "--region is missing");
-    if (!strchr(s->server, ':'))
-        return args_refuse(argv[0], "--server takes HOST:PORT, not '%s'", s->server);
+    if (nodes_read_addresses(&game.nodes, s->server, why) != 0)
+        return args_refuse(argv[0], "--server takes %s", why);
     int8_t region = args_region(s->region);
     if (region < 0 || strcmp(args_region_name(region), "AUTO") == 0)
         return args_refuse(argv[0], "there is no region '%s'; there are %s", s->region,
@@ -498,32 +653,28 @@ static int start(struct game *g)
 
 int game_server_run(int argc, char **argv)
 {
-    static struct game g = {
-        .set = {.server = "127.0.0.1:11032",
-                .ip = "127.0.0.1",
-                .max = 4,
-                .cpu = -1,
-                .memory = -1,
-                .lie_load = -1,
-                .drop_after = -1,
-                .drain_after_s = -1},
-    };
-    g.set.token = args_token();
-    if (!parse(argc, argv, &g.set))
+    struct game *g = &game;
+    g->set.token = args_token();
+    if (!parse(argc, argv, &g->set))
         return EXIT_USAGE;
-    g.region = args_region(g.set.region);
+    g->region = args_region(g->set.region);
     srand48((long)getpid() ^ (long)clock_wall_ms());
-    int held = hold_port(g.set.ip, &g.set.port);
-    int code = start(&g);
+    int held = hold_port(g->set.ip, &g->set.port);
+    if (g->set.door && !open_door(g, held)) {
+        fprintf(stderr, "muster game-server: port %" PRId64 ": %s\n", g->set.port, strerror(errno));
+        return EXIT_REFUSED;
+    }
+    int code = start(g);
     if (code == EXIT_DONE) {
         int stop = stop_open();
-        run(&g, stop);
-        say(&g, "goodbye, matches left: %" PRId32, muster_server_match_count(g.muster));
+        run(g, stop);
+        say(g, "goodbye, matches left: %" PRId32, muster_server_match_count(g->muster));
         close(stop);
     }
-    muster_server_free(g.muster);
-    for (int64_t i = 0; i < g.set.max; i++)
-        play_clear(&g.plays[i]);
+    muster_server_free(g->muster);
+    game_door_close(&g->door);
+    for (int64_t i = 0; i < g->set.max; i++)
+        play_clear(&g->plays[i]);
     if (held >= 0)
         close(held);
     return code;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const group_titles[COMMAND_GROUPS] = {
+const char *const help_groups[COMMAND_GROUPS] = {
     [GROUP_RUN] = "Run",
     [GROUP_LOOK] = "Look",
     [GROUP_CHANGE] = "Change",
@@ -22,7 +22,7 @@ void help_all(FILE *to)
     fprintf(to, "Usage: muster VERB [OPTIONS]\n\n"
                 "Muster gets players onto the right game server.\n");
     for (int group = 0; group < COMMAND_GROUPS; group++) {
-        fprintf(to, "\n%s\n", group_titles[group]);
+        fprintf(to, "\n%s\n", help_groups[group]);
         for (const struct command *c = commands; c->name; c++) {
             if ((int)c->group == group)
                 print_line(to, c);
@@ -47,25 +47,42 @@ void help_family(FILE *to, const char *family)
     fprintf(to, "\n'muster %s VERB --help' says more about one of them.\n", family);
 }
 
+bool help_is_remote(const struct command *c)
+{
+    return c->operation || c->remote;
+}
+
 /* An operation's arguments are options; the one in its path is in the synopsis. */
+void help_tables(const struct command *c, struct ask *ask,
+                 const struct arg *ret[HELP_TABLES_MAX + 1])
+{
+    size_t n = 0;
+    if (c->operation) {
+        ask_init(ask, c->operation, "ID");
+        ret[n++] = ask->table;
+    }
+    if (c->options)
+        ret[n++] = c->options;
+    if (c->shared)
+        ret[n++] = c->shared;
+    if (help_is_remote(c))
+        ret[n++] = remote_options;
+    ret[n] = NULL;
+}
+
 static void print_options(FILE *to, const struct command *c)
 {
     struct ask ask;
-    if (c->operation) {
-        ask_init(&ask, c->operation, "ID");
-        args_print_help(to, ask.table);
-    }
-    if (c->options)
-        args_print_help(to, c->options);
-    if (c->shared)
-        args_print_help(to, c->shared);
-    if (c->operation || c->remote) {
-        fprintf(to, "\nWhich Muster is asked:\n");
-        args_print_help(to, remote_options);
+    const struct arg *tables[HELP_TABLES_MAX + 1];
+    help_tables(c, &ask, tables);
+    for (size_t i = 0; tables[i]; i++) {
+        if (tables[i] == remote_options)
+            fprintf(to, "\nWhich Muster is asked:\n");
+        args_print_help(to, tables[i]);
     }
 }
 
-static void print_about(FILE *to, const struct command *c)
+void help_about(FILE *to, const struct command *c)
 {
     char text[512];
     const struct operation *o = c->operation ? operation_find(c->operation) : NULL;
@@ -88,20 +105,24 @@ static void print_example(FILE *to, const char *lines)
     }
 }
 
+const char *help_exit(const struct command *c)
+{
+    if (c->exit)
+        return c->exit;
+    return help_is_remote(c) ? "0 done, 1 refused, 2 wrong usage, 3 Muster cannot be reached."
+                             : "0 done, 1 refused, 2 wrong usage.";
+}
+
 void help_verb(FILE *to, const struct command *c)
 {
-    if (c->usage) {
-        fputs(c->usage, to);
-        return;
-    }
     fprintf(to, "Usage: muster %s %s\n\n", c->name, c->synopsis);
-    print_about(to, c);
+    help_about(to, c);
     fputc('\n', to);
     print_options(to, c);
     if (c->example)
         print_example(to, c->example);
-    fprintf(to, "\nExit: 0 done, 1 refused, 2 wrong usage%s.\n",
-            c->operation || c->remote ? ", 3 Muster cannot be reached" : "");
+    fprintf(to, "\nExit: ");
+    args_print_wrapped(to, help_exit(c), 0);
 }
 
 /* ── docs/cli.md ───────────────────────────────────────────────────────────────────────────── */
@@ -114,11 +135,17 @@ static const char MARKDOWN_HEAD[] =
     "Verbs under *Look* and most under *Change* ask a running Muster over its HTTP API\n"
     "([http-api.md](http-api.md)); their options are the arguments that the API has.\n"
     "\n"
-    "- Which Muster: `--url`, else `MUSTER_URL`, else `" CLIENT_URL "`.\n"
+    "- Which Muster: `--url`, else `MUSTER_URL`, else `" CLIENT_URL "`. Of several nodes, at most\n"
+    "  eight URLs with commas between them: whoever leads is found, and looked for again while "
+    "the\n"
+    "  leader changes, for 15 s. A change that may have been heard is repeated with the same key,\n"
+    "  so it is done once.\n"
     "- With which access token: `--token`, else `MUSTER_TOKEN`, else `admin.token` in the data "
     "folder\n"
-    "  (`--data`, else `./data`; without `--data` that one goes only to a Muster on this "
-    "machine).\n"
+    "  (`--data`, else `./data`, else `" CLIENT_SERVICE_DATA
+    "`; without `--data` that one goes only "
+    "to a\n"
+    "  Muster on this machine).\n"
     "- Exit codes: 0 done, 1 refused (the sentence says why), 2 wrong usage, 3 Muster cannot be "
     "reached.\n"
     "- Colours only on a terminal; `--no-color` or `NO_COLOR` turns them off there too.\n"
@@ -130,7 +157,7 @@ void help_markdown(FILE *to)
 {
     fputs(MARKDOWN_HEAD, to);
     for (int group = 0; group < COMMAND_GROUPS; group++) {
-        fprintf(to, "\n## %s\n", group_titles[group]);
+        fprintf(to, "\n## %s\n", help_groups[group]);
         for (const struct command *c = commands; c->name; c++) {
             if ((int)c->group != group)
                 continue;

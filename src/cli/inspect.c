@@ -89,7 +89,7 @@ static int draw_room(struct remote *r, const char *id)
 {
     struct table t;
     bool wide = remote_output() == OUTPUT_WIDE;
-    const struct show_column *columns = list_columns("players");
+    const struct show_column *columns = list_columns("seats");
     const struct json *seats = json_member(r->answer.json, "seats");
     (void)id;
     put_tail(r);
@@ -120,9 +120,21 @@ struct drawing {
     struct ask ask;
 };
 
+/* What is most often asked of it, in words: a host tells whether it may be taken away. */
+static void put_sentence(struct remote *r)
+{
+    struct str sentence = json_get_text(show_at(r->answer.json, "removal.sentence"));
+    if (sentence.len == 0)
+        return;
+    term_put(&r->out, "May it be taken away now? ");
+    term_put_text(&r->out, sentence);
+    term_put(&r->out, "\n\n");
+}
+
 static int draw(struct remote *r, void *user)
 {
-    static const char *const apart[] = {"exit.tail", "seats", NULL};
+    static const char *const apart[] = {"exit.tail", "seats", "removal.now", "removal.sentence",
+                                        NULL};
     const struct drawing *d = user;
     int code = remote_ask(r, &d->ask);
     if (code != EXIT_DONE)
@@ -132,6 +144,7 @@ static int draw(struct remote *r, void *user)
         term_put(&r->out, "\n");
         return EXIT_DONE;
     }
+    put_sentence(r);
     show_object_without(&r->out, &r->term, r->answer.json, apart, clock_wall_ms());
     return d->what->more ? d->what->more(r, ask_text(&d->ask, "id")) : EXIT_DONE;
 }

@@ -200,6 +200,32 @@ static const struct show_column seat_columns[] = {
     {0},
 };
 
+static const struct show_column place_columns[] = {
+    {"ACCOUNT", "account", SHOW_TEXT, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"ROOM", "room", SHOW_NUMBER, false},
+    {"MATCH", "match", SHOW_NUMBER, false},
+    {"SEAT", "seat", SHOW_NUMBER, false},
+    {"SINCE", "since", SHOW_AGO, false},
+    {"UNTIL", "deadline_at", SHOW_AGO, false},
+    {"SERVER", "server", SHOW_NUMBER, true},
+    {"FROM", "address", SHOW_TEXT, true},
+    {"TICKET", "ticket", SHOW_NUMBER, true},
+    {"LOBBY", "lobby", SHOW_NUMBER, true},
+    {"TOGETHER", "party", SHOW_NUMBER, true},
+    {"POSITION", "position", SHOW_NUMBER, true},
+    {0},
+};
+
+static const struct show_column change_columns[] = {
+    {"AT", "at", SHOW_TEXT, false},          {"WHO", "who", SHOW_TEXT, false},
+    {"WHAT", "what", SHOW_TEXT, false},      {"IN WORDS", "sentence", SHOW_TEXT, false},
+    {"FLEET", "fleet", SHOW_TEXT, true},     {"HOST", "host", SHOW_NUMBER, true},
+    {"SERVER", "server", SHOW_NUMBER, true}, {"TARGET", "target_kind", SHOW_TEXT, true},
+    {"NUMBER", "target", SHOW_NUMBER, true}, {0},
+};
+
 static const struct show_column ban_columns[] = {
     {"ID", "id", SHOW_NUMBER, false},
     {"ACCOUNT", "account", SHOW_TEXT, false},
@@ -261,6 +287,32 @@ static const struct show_column allocation_columns[] = {
     {0},
 };
 
+static const struct show_column lobby_columns[] = {
+    {"ID", "id", SHOW_NUMBER, false},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"REGION", "region", SHOW_TEXT, false},
+    {"STATE", "state", SHOW_STATE, false},
+    {"PLAYERS", "size", SHOW_NUMBER, false},
+    {"LOADED", "loaded", SHOW_NUMBER, false},
+    {"CONNECTED", "connected", SHOW_NUMBER, false},
+    {"SERVER", "server", SHOW_NUMBER, false},
+    {"CREATED", "created_at", SHOW_AGO, false},
+    {"QUEUE", "queue", SHOW_TEXT, false},
+    {"BECAUSE", "reason", SHOW_TEXT, false},
+    {"CAUSE", "cause", SHOW_TEXT, true},
+    {"TYPE", "type", SHOW_NUMBER, true},
+    {"MODE", "mode", SHOW_NUMBER, true},
+    {"MAP", "map", SHOW_TEXT, true},
+    {"RATING", "rating", SHOW_NUMBER, true},
+    {"MOVES", "moves", SHOW_NUMBER, true},
+    {"TICKET", "ticket", SHOW_NUMBER, true},
+    {"SESSION", "session", SHOW_NUMBER, true},
+    {"STARTED", "started_at", SHOW_AGO, true},
+    {"OVER", "over_at", SHOW_AGO, true},
+    {"DEADLINE", "deadline_at", SHOW_AGO, true},
+    {0},
+};
+
 static const struct show_column route_columns[] = {
     {"TOKEN", "token", SHOW_TEXT, false},   {"ADDRESS", "address", SHOW_TEXT, false},
     {"PORT", "port", SHOW_NUMBER, false},   {"FLEET", "fleet", SHOW_TEXT, false},
@@ -283,11 +335,14 @@ static const struct list {
     {"token list", "list_tokens", token_columns, false},
     {"hosts", "list_hosts", host_columns, false},
     {"rooms", "list_rooms", room_columns, true},
-    {"players", "list_seats", seat_columns, false},
+    {"players", "list_players", place_columns, false},
+    {"seats", "list_seats", seat_columns, false},
+    {"changes", "list_changes", change_columns, true},
     {"ban list", "list_bans", ban_columns, true},
     {"versions", "list_versions", version_columns, false},
     {"deployments", "list_deployments", deployment_columns, true},
     {"allocations", "list_allocations", allocation_columns, true},
+    {"lobbies", "list_lobbies", lobby_columns, true},
     {"routes", "list_routes", route_columns, false},
 };
 

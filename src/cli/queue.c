@@ -20,33 +20,49 @@ static const struct show_column queue_columns[] = {
 };
 
 static const struct show_column entry_columns[] = {
-    {"FLEET", "fleet", SHOW_TEXT, false},         {"ROOM", "room", SHOW_NUMBER, false},
-    {"POSITION", "position", SHOW_NUMBER, false}, {"PLAYER", "player", SHOW_TEXT, false},
-    {"PLAYERS", "players", SHOW_NUMBER, false},   {"PRIORITY", "priority", SHOW_NUMBER, false},
-    {"SINCE", "queued_at", SHOW_AGO, false},      {"UNTIL", "deadline_at", SHOW_AGO, false},
-    {"TICKET", "ticket_id", SHOW_TEXT, false},    {0},
+    {"FLEET", "fleet", SHOW_TEXT, false},
+    {"ROOM", "room", SHOW_NUMBER, false},
+    {"POSITION", "position", SHOW_NUMBER, false},
+    {"PLAYER", "player", SHOW_TEXT, false},
+    {"PLAYERS", "players", SHOW_NUMBER, false},
+    {"PRIORITY", "priority", SHOW_NUMBER, false},
+    {"SINCE", "queued_at", SHOW_AGO, false},
+    {"STILL ABOUT", "eta_ms", SHOW_LASTS, false},
+    {"UNTIL", "deadline_at", SHOW_AGO, false},
+    {"TICKET", "ticket_id", SHOW_TEXT, false},
+    {0},
 };
 
 /* ── who stands in line ────────────────────────────────────────────────────────────────────── */
 
+static int draw_waiting(struct remote *r, const struct ask *lines)
+{
+    struct ask entries;
+    size_t n = 0;
+    ask_init(&entries, "list_allocations", NULL);
+    ask_set(&entries, "state", "queued");
+    ask_set(&entries, "fleet", ask_text(lines, "fleet"));
+    return list_draw(r, &entries, entry_columns, &(struct list_choice){.sorted_by = 3}, &n);
+}
+
 static int draw_queues(struct remote *r, void *user)
 {
     const struct list_choice all = {0};
-    struct ask entries;
     size_t n = 0;
+    bool json = remote_output() == OUTPUT_JSON;
+    term_put(&r->out, json ? "{\"lines\":" : "");
     int code = list_draw(r, user, queue_columns, &all, &n);
-    if (code != EXIT_DONE || remote_output() == OUTPUT_JSON)
+    if (code != EXIT_DONE)
         return code;
-    if (n == 0) {
+    if (n == 0 && !json) {
         buf_clear(&r->out);
         term_put(&r->out, "Nobody stands in line.\n");
         return EXIT_DONE;
     }
-    ask_init(&entries, "list_allocations", NULL);
-    ask_set(&entries, "state", "queued");
-    ask_set(&entries, "fleet", ask_text(user, "fleet"));
-    term_put(&r->out, "\n");
-    return list_draw(r, &entries, entry_columns, &(struct list_choice){.sorted_by = 3}, &n);
+    term_put(&r->out, json ? ",\"waiting\":" : "\n");
+    code = draw_waiting(r, user);
+    term_put(&r->out, json ? "}\n" : "");
+    return code;
 }
 
 int queue_run(int argc, char **argv)
@@ -96,7 +112,7 @@ static int draw_party(struct remote *r, void *user)
 {
     struct table t;
     bool wide = remote_output() == OUTPUT_WIDE;
-    const struct show_column *columns = list_columns("players");
+    const struct show_column *columns = list_columns("seats");
     int code = remote_ask(r, user);
     if (code != EXIT_DONE)
         return code;

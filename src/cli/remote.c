@@ -31,7 +31,7 @@ const struct arg remote_options[] = {
     {.name = "--url",
      .kind = ARG_TEXT,
      .into = &set.url,
-     .value = "URL",
+     .value = "URL[,...]",
      .help = "Muster's HTTP port (MUSTER_URL, or " CLIENT_URL ")"},
     {.name = "--token",
      .kind = ARG_TEXT,
@@ -42,7 +42,7 @@ const struct arg remote_options[] = {
      .kind = ARG_TEXT,
      .into = &set.data,
      .value = "DIR",
-     .help = "that folder (./data, for a Muster on this machine)"},
+     .help = "that folder (./data or " CLIENT_SERVICE_DATA ", of a local Muster)"},
     {.name = "--tls-ca",
      .kind = ARG_TEXT,
      .into = &set.tls_ca,
@@ -83,6 +83,16 @@ const struct arg remote_list_options[] = {
     {0},
 };
 
+const struct arg remote_live_options[] = {
+    OUTPUT_ROW,
+    {.name = "--watch",
+     .kind = ARG_FLAG,
+     .into = &set.watch,
+     .letter = 'w',
+     .help = "again and again, until ctrl-c: as without it"},
+    {0},
+};
+
 enum output remote_output(void)
 {
     for (int i = 0; output_words[i]; i++) {
@@ -112,6 +122,43 @@ static struct client_settings settings_of(const struct remote *r, const char *to
                                     .stop_fd = r->stop_fd};
 }
 
+/* Sets r->host to the number of the host of that name; "" when there is none. */
+static int look_up(struct remote *r, const char *name)
+{
+    struct ask look;
+    char cursor[sizeof(r->host)] = "";
+    ask_init(&look, "list_hosts", NULL);
+    ask_set(&look, "name", name);
+    do { /* a page may be empty and lead on */
+        ask_set(&look, "cursor", *cursor ? cursor : NULL);
+        int code = remote_ask(r, &look);
+        if (code != EXIT_DONE)
+            return code;
+        const struct json *found = json_item(json_member(r->answer.json, "items"), 0);
+        (void)str_copy(r->host, sizeof(r->host), json_get_text(json_member(found, "id")));
+        (void)str_copy(cursor, sizeof(cursor), json_get_text(json_member(r->answer.json, "next")));
+    } while (!r->host[0] && cursor[0]);
+    return EXIT_DONE;
+}
+
+/* Puts the number of a host where its name was given. */
+static int find_host(struct remote *r, struct ask *a)
+{
+    const char *name = ask_text(a, "id");
+    int code = look_up(r, name);
+    if (code == EXIT_DONE && !r->host[0]) {
+        (void)snprintf(r->answer.why, sizeof(r->answer.why),
+                       "There is no host '%s'; 'muster hosts' lists them.", name);
+        remote_complain(r);
+        code = EXIT_REFUSED;
+    }
+    if (code == EXIT_DONE)
+        ask_set(a, "id", r->host);
+    else
+        remote_close(r);
+    return code;
+}
+
 int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const struct arg *own,
                 const struct arg *shared, bool stoppable)
 {
@@ -129,7 +176,7 @@ int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const st
         remote_close(r);
         return EXIT_USAGE;
     }
-    return EXIT_DONE;
+    return a && ask_names_host(a) ? find_host(r, a) : EXIT_DONE;
 }
 
 void remote_close(struct remote *r)
@@ -171,6 +218,12 @@ static int timeout_of(const struct ask *a)
     return CLIENT_TIMEOUT_S + (int)wait_s;
 }
 
+/* A repeat writes the line once more, or makes the next leader step down, too. */
+static bool is_done_again(const struct operation *o)
+{
+    return strcmp(o->name, "server_stdin") == 0 || strcmp(o->name, "step_down") == 0;
+}
+
 int remote_ask_by(struct remote *r, struct client *client, const struct ask *a, int timeout_s)
 {
     struct buf path = {0};
@@ -180,8 +233,9 @@ int remote_ask_by(struct remote *r, struct client *client, const struct ask *a, 
     buf_append(&path, "", 1);
     if (changes)
         ask_put_body(a, &body);
-    enum client_result result = client_call(client, a->operation->method, (const char *)path.data,
-                                            changes ? &body : NULL, timeout_s, &r->answer);
+    enum client_result result = (is_done_again(a->operation) ? client_call_once : client_call)(
+        client, a->operation->method, (const char *)path.data, changes ? &body : NULL, timeout_s,
+        &r->answer);
     buf_done(&path);
     buf_done(&body);
     return outcome(r, result);
@@ -317,7 +371,7 @@ static int watch_blocks(struct remote *r, int (*draw)(struct remote *r, void *us
 
 int remote_show(struct remote *r, int (*draw)(struct remote *r, void *user), void *user)
 {
-    if (set.watch && r->term.is_terminal)
+    if (set.watch && r->term.draws)
         return watch_screen(r, draw, user);
     if (set.watch)
         return watch_blocks(r, draw, user);

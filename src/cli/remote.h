@@ -18,21 +18,24 @@ struct remote {
     struct buf out;
     struct client_answer answer; /* of the last question */
     bool quiet;                  /* a failure is kept in answer.why and not printed */
+    char host[24];               /* the number of the host that was named */
 };
 
 /* --url and the like; the last table of every such verb. */
 extern const struct arg remote_options[];
 
-/* -o; and -w as well. */
+/* -o; and -w as well; and both for a verb that goes on by itself, where -w changes nothing. */
 extern const struct arg remote_output_options[];
 extern const struct arg remote_list_options[];
+extern const struct arg remote_live_options[];
 
 enum output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON };
 enum output remote_output(void);
 
 /* Reads argv with the tables of the question (a may be NULL), of the verb (own may be NULL) and the
  * shared ones, then opens a client. With `stoppable`, SIGINT and SIGTERM end waiting instead of the
- * process. Returns EXIT_DONE; otherwise a sentence has been printed and the verb returns it. */
+ * process. A host that was named is looked up. Returns EXIT_DONE; otherwise a sentence has been
+ * printed and the verb returns it. */
 int remote_open(struct remote *r, int argc, char **argv, struct ask *a, const struct arg *own,
                 const struct arg *shared, bool stoppable);
 void remote_close(struct remote *r);

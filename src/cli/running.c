@@ -77,19 +77,19 @@ static void reload_tls(struct running *r)
                  log_quote(quoted, str_of(why)));
 }
 
-static void hand_over(const struct running *r, struct service *s)
+void running_change(const struct running *r, struct service_change *ret)
 {
     const struct config *config = r->config;
-    service_reconfigure(s, &(struct service_change){.core = &config->core,
-                                                    .gamespace = config->gamespace,
-                                                    .keys = r->keys,
-                                                    .n_keys = config->n_keys,
-                                                    .login_url = config->login_url,
-                                                    .metrics_open = config->metrics_open,
-                                                    .launches = config->launches,
-                                                    .n_launches = config->n_launches,
-                                                    .proxies = config->proxies,
-                                                    .n_proxies = config->n_proxies});
+    *ret = (struct service_change){.core = &config->core,
+                                   .gamespace = config->gamespace,
+                                   .keys = r->keys,
+                                   .n_keys = config->n_keys,
+                                   .login_url = config->login_url,
+                                   .metrics_open = config->metrics_open,
+                                   .launches = config->launches,
+                                   .n_launches = config->n_launches,
+                                   .proxies = config->proxies,
+                                   .n_proxies = config->n_proxies};
 }
 
 /* Keeps what was read; false when it is what we had, in the file and in those it names. That is no
@@ -118,7 +118,7 @@ static bool keep(struct running *r, struct config *new, const struct access_key 
 
 /* The lines about what changed are written at the more talkative of both levels. */
 static void change(struct running *r, struct config *new, const struct access_key *keys,
-                   struct service *s)
+                   const struct service_taker *taker)
 {
     if (new->log_level > r->config->log_level)
         log_set_level(new->log_level);
@@ -126,9 +126,11 @@ static void change(struct running *r, struct config *new, const struct access_ke
     int n = config_change(r->config, new);
     bool differs = keep(r, new, keys);
     reload_tls(r);
-    service_reload_geo(s, r->config->geo_file);
+    taker->reload_geo(taker->user, r->config->geo_file);
     if (differs) {
-        hand_over(r, s);
+        struct service_change given;
+        running_change(r, &given);
+        taker->reconfigure(taker->user, &given);
         log_line(LOG_INFO, "configuration in force", "changes=%d digest=%s", n, r->digest);
     } else {
         log_line(LOG_INFO, "configuration unchanged", "digest=%s", r->digest);
@@ -136,7 +138,7 @@ static void change(struct running *r, struct config *new, const struct access_ke
     log_set_level(new->log_level);
 }
 
-int running_reload(void *user, struct service *s)
+int running_reload(void *user, const struct service_taker *taker)
 {
     struct running *r = user;
     if (!r->path) {
@@ -147,7 +149,7 @@ int running_reload(void *user, struct service *s)
     struct access_key *keys = xcalloc(CONFIG_MAX_KEYS, sizeof(*keys));
     int err = read_again(r, new, keys);
     if (err == 0)
-        change(r, new, keys, s);
+        change(r, new, keys, taker);
     free(keys);
     config_done(new);
     free(new);

@@ -8,7 +8,8 @@
 #include "cli/door_tls.h"
 
 struct access_key;
-struct service;
+struct service_change;
+struct service_taker;
 
 struct running {
     /* Reads everything that says how to run (defaults, file, command line) into *ret; as
@@ -31,4 +32,7 @@ void running_done(struct running *r);
 /* For service_config: reads again, logs what changed and what cannot, and hands over the rest, when
  * there is any; certificates are read again in any case. With a mistake anywhere, in the file or in
  * those it names, nothing changes, and the first one is logged. user is a struct running. */
-int running_reload(void *user, struct service *s);
+int running_reload(void *user, const struct service_taker *taker);
+
+/* What a service or a standby works with, of the configuration in force. Points into r. */
+void running_change(const struct running *r, struct service_change *ret);

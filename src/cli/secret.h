@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/core.h"
+#include "store/cell.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,3 +17,10 @@ enum { SECRET_WHY_MAX = 256 };
  * operator. */
 int secret_load(const char *folder, bool may_make, uint8_t ret[CORE_SECRET_SIZE],
                 char why[SECRET_WHY_MAX]);
+
+/* What tells this node from the others of its cell: drawn once and kept in folder/node, so that a
+ * restarted one is the same. As secret_load. */
+int secret_node_id(const char *folder, int64_t *ret, char why[SECRET_WHY_MAX]);
+
+/* What nodes compare to see that they have the same secret, and that tells nobody what it is. */
+void secret_print(const uint8_t secret[CORE_SECRET_SIZE], uint8_t ret[CELL_PRINT]);

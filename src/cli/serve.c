@@ -6,43 +6,27 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cli/admin_token.h"
+#include "cli/advertise.h"
 #include "cli/args.h"
 #include "cli/brokers.h"
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/console_link.h"
 #include "cli/kubeconfig.h"
+#include "cli/node.h"
 #include "cli/running.h"
 #include "cli/secret.h"
 #include "net/address.h"
+#include "store/cell.h"
+#include "store/libpq.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char serve_usage[] =
-    "Usage: muster serve [OPTIONS]\n"
-    "\n"
-    "Runs Muster: game servers connect to the server port, chat servers to the manager port.\n"
-    "When it serves it prints one line: ready http=A:P server=A:P manager=A:P client=A:P\n"
-    "(\"-\" for a door that does not exist yet). SIGTERM finishes what is under way and exits;\n"
-    "SIGHUP reads the configuration file again.\n"
-    "\n"
-    "  --data DIR          where everything is kept (default ./data; made when absent)\n"
-    "  --config FILE       regions, fleets, tokens, timeouts, limits in YAML\n"
-    "  --dev               for trying things out: any enrolment token is accepted, fleet\n"
-    "                      \"default\", and only this machine can connect\n"
-    "  --bind IP           the address to listen on (default 0.0.0.0; 127.0.0.1 with --dev)\n"
-    "  --server-port N     game servers' port (default 11032; 0 picks a free one)\n"
-    "  --manager-port N    chat servers' port (default 11033; 0 picks a free one)\n"
-    "  --client-port N     does not exist yet\n"
-    "  --http A:P          the HTTP port (default 9508 on the same address; port 0 picks a free "
-    "one)\n"
-    "  --log-level LEVEL   error, warn, info (default) or debug\n"
-    "  --log-format FORMAT logfmt (default) or json\n"
-    "\n"
-    "Exit: 0 stopped, 1 it could not start (why is said), 2 wrong usage.\n";
+#include <unistd.h>
 
 /* What the command line says; NULL or -1 where it says nothing. */
 struct arguments {
@@ -50,6 +34,9 @@ struct arguments {
     const char *config;
     const char *bind;
     const char *http;
+    const char *store;
+    const char *cell;
+    const char *node;
     const char *log_level;
     const char *log_format;
     int64_t server_port;
@@ -110,36 +97,109 @@ static bool check_http(const struct arguments *a)
     return true;
 }
 
-static bool parse_arguments(int argc, char **argv, struct arguments *ret)
+static bool check_cluster(const struct arguments *a)
 {
-    *ret = (struct arguments){
-        .data = "data", .server_port = -1, .manager_port = -1, .client_port = -1};
-    const struct arg table[] = {
-        {.name = "--data", .kind = ARG_TEXT, .into = &ret->data},
-        {.name = "--config", .kind = ARG_TEXT, .into = &ret->config},
-        {.name = "--dev", .kind = ARG_FLAG, .into = &ret->dev},
-        {.name = "--bind", .kind = ARG_TEXT, .into = &ret->bind},
-        {.name = "--server-port",
-         .kind = ARG_NUMBER,
-         .into = &ret->server_port,
-         .min = 0,
-         .max = UINT16_MAX},
-        {.name = "--manager-port",
-         .kind = ARG_NUMBER,
-         .into = &ret->manager_port,
-         .min = 0,
-         .max = UINT16_MAX},
-        {.name = "--client-port",
-         .kind = ARG_NUMBER,
-         .into = &ret->client_port,
-         .min = 0,
-         .max = UINT16_MAX},
-        {.name = "--http", .kind = ARG_TEXT, .into = &ret->http},
-        {.name = "--log-level", .kind = ARG_CHOICE, .into = &ret->log_level, .words = levels},
-        {.name = "--log-format", .kind = ARG_CHOICE, .into = &ret->log_format, .words = formats},
-        {0},
-    };
-    return args_parse(argc, argv, table) && check_bind(ret) && check_http(ret);
+    struct why why;
+    if (a->store && strlen(a->store) >= sizeof(((struct config_cluster *)0)->store))
+        return args_refuse("serve", "--store takes a URL of at most %zu bytes",
+                           sizeof(((struct config_cluster *)0)->store) - 1);
+    if (a->store && pg_check_url(a->store, &why) != 0)
+        return args_refuse("serve", "%s", why.text);
+    if (a->cell && !cell_name_is_good(a->cell))
+        return args_refuse("serve",
+                           "--cell takes a name of 1 to 32 characters of a-z, 0-9 and _, not '%s'",
+                           a->cell);
+    if (a->node && !advertise_is_name(a->node))
+        return args_refuse(
+            "serve", "--node takes 1 to 63 characters of A-Z a-z 0-9 . _ -, not '%s'", a->node);
+    return true;
+}
+
+static struct arguments set = {
+    .data = "data", .server_port = -1, .manager_port = -1, .client_port = -1};
+
+const struct arg serve_options[] = {
+    {.name = "--data",
+     .kind = ARG_TEXT,
+     .into = &set.data,
+     .value = "DIR",
+     .help = "where everything is kept (./data; made when absent)"},
+    {.name = "--config",
+     .kind = ARG_TEXT,
+     .into = &set.config,
+     .value = "FILE",
+     .help = "regions, fleets, tokens, timeouts, limits in YAML"},
+    {.name = "--dev",
+     .kind = ARG_FLAG,
+     .into = &set.dev,
+     .help = "for trying things out: any enrolment token is accepted, fleet \"default\", and only "
+             "this machine can connect"},
+    {.name = "--bind",
+     .kind = ARG_TEXT,
+     .into = &set.bind,
+     .value = "IP",
+     .help = "the address to listen on (0.0.0.0; 127.0.0.1 with --dev)"},
+    {.name = "--server-port",
+     .kind = ARG_NUMBER,
+     .into = &set.server_port,
+     .min = 0,
+     .max = UINT16_MAX,
+     .value = "N",
+     .help = "game servers' port (11032; 0 picks a free one)"},
+    {.name = "--manager-port",
+     .kind = ARG_NUMBER,
+     .into = &set.manager_port,
+     .min = 0,
+     .max = UINT16_MAX,
+     .value = "N",
+     .help = "chat servers' port (11033; 0 picks a free one)"},
+    {.name = "--client-port",
+     .kind = ARG_NUMBER,
+     .into = &set.client_port,
+     .min = 0,
+     .max = UINT16_MAX,
+     .value = "N",
+     .help = "players' port (11031; 0 picks a free one)"},
+    {.name = "--http",
+     .kind = ARG_TEXT,
+     .into = &set.http,
+     .value = "A:P",
+     .help = "the HTTP port (9508 on the same address; port 0 picks a free one)"},
+    {.name = "--store",
+     .kind = ARG_TEXT,
+     .into = &set.store,
+     .value = "URL",
+     .help = "PostgreSQL that keeps everything, as postgres://user@host/database; a password is "
+             "better in the configuration, where others do not see it (the data folder)"},
+    {.name = "--cell",
+     .kind = ARG_TEXT,
+     .into = &set.cell,
+     .value = "NAME",
+     .help = "the cell there; its nodes lead it in turn (default)"},
+    {.name = "--node",
+     .kind = ARG_TEXT,
+     .into = &set.node,
+     .value = "NAME",
+     .help = "this node, for people (the host's name)"},
+    {.name = "--log-level",
+     .kind = ARG_CHOICE,
+     .into = &set.log_level,
+     .words = levels,
+     .value = "LEVEL",
+     .help = "which lines are written (info)"},
+    {.name = "--log-format",
+     .kind = ARG_CHOICE,
+     .into = &set.log_format,
+     .words = formats,
+     .value = "FORMAT",
+     .help = "of them (logfmt)"},
+    {0},
+};
+
+static bool parse_arguments(int argc, char **argv)
+{
+    return args_parse(argc, argv, serve_options) && check_bind(&set) && check_http(&set) &&
+           check_cluster(&set);
 }
 
 static void apply_http(const struct arguments *a, struct config *config)
@@ -149,6 +209,16 @@ static void apply_http(const struct arguments *a, struct config *config)
         config->http_bind_ip[0] = '\0'; /* where the other ports are: on this machine */
     if (a->http && split_address(a->http, ip, &config->http_port) && ip[0])
         str_copy(config->http_bind_ip, sizeof(config->http_bind_ip), str_of(ip));
+}
+
+static void apply_cluster(const struct arguments *a, struct config_cluster *c)
+{
+    if (a->store)
+        (void)str_copy(c->store, sizeof(c->store), str_of(a->store));
+    if (a->cell)
+        (void)str_copy(c->cell, sizeof(c->cell), str_of(a->cell));
+    if (a->node)
+        (void)str_copy(c->node, sizeof(c->node), str_of(a->node));
 }
 
 /* Which of the words it is; args_parse has seen that it is one. */
@@ -167,7 +237,10 @@ static void apply(const struct arguments *a, struct config *config)
         config->server_port = (uint16_t)a->server_port;
     if (a->manager_port >= 0)
         config->manager_port = (uint16_t)a->manager_port;
+    if (a->client_port >= 0)
+        config->client_port = (uint16_t)a->client_port;
     apply_http(a, config);
+    apply_cluster(a, &config->cluster);
     if (a->bind || a->dev)
         str_copy(config->bind_ip, sizeof(config->bind_ip), str_of(a->bind ? a->bind : "127.0.0.1"));
     if (a->log_level)
@@ -203,6 +276,15 @@ static int read_all(const void *arguments, struct config *ret, struct config_mis
         return ERR_INVALID_REQUEST;
     }
     apply(a, ret);
+    if ((a->cell || a->node) && !ret->cluster.store[0]) {
+        mistakes->n = 1;
+        snprintf(
+            mistakes->sentence[0], CONFIG_WHY_MAX,
+            "%s is for nodes of a cell, and there is none without a database: give --store, or "
+            "set cluster.store in the configuration",
+            a->cell ? "--cell" : "--node");
+        return ERR_INVALID_REQUEST;
+    }
     return 0;
 }
 
@@ -211,11 +293,9 @@ static void warn(const struct arguments *a, const struct config *config,
                  const struct service *service)
 {
     char quoted[LOG_QUOTE_MAX + 8];
-    if (a->client_port >= 0)
-        log_line(LOG_WARN, "this door does not exist yet", "option=--client-port");
     if (a->dev)
         log_line(LOG_WARN,
-                 "DEVELOPMENT MODE: every token is accepted, from this machine only; "
+                 "DEVELOPMENT MODE: every enrolment token is accepted, from this machine only; "
                  "do not put players on this",
                  "bind=%s", config->bind_ip);
     else if (config->core.n_enrolments == 0 && !service_has_tokens(service))
@@ -225,12 +305,29 @@ static void warn(const struct arguments *a, const struct config *config,
                  "config=%s", log_quote(quoted, str_of(a->config)));
 }
 
+/* A node whose store was forgotten would serve, and know nobody. */
+static bool is_of_a_cell(const char *folder)
+{
+    char node[PATH_MAX], journal[PATH_MAX], state[PATH_MAX];
+    (void)snprintf(node, sizeof(node), "%s/node", folder);
+    (void)snprintf(journal, sizeof(journal), "%s/journal.db", folder);
+    (void)snprintf(state, sizeof(state), "%s/state.db", folder);
+    return access(node, F_OK) == 0 && access(journal, F_OK) != 0 && access(state, F_OK) != 0;
+}
+
 /* The folder is locked from here, so no other process makes a secret at the same time. */
 static int open_data(const char *folder, struct store **ret, uint8_t secret[CORE_SECRET_SIZE])
 {
     const char *reason = NULL;
     char why[SECRET_WHY_MAX];
     struct store_tip tip = {0};
+    if (is_of_a_cell(folder)) {
+        fprintf(stderr,
+                "muster serve: %s is the folder of a node of a cell. Start it with --store and "
+                "--cell, or give another folder with --data\n",
+                folder);
+        return EXIT_REFUSED;
+    }
     if (store_open_sqlite(folder, ret, &reason) != 0) {
         fprintf(stderr, "muster serve: %s\n", reason);
         return EXIT_REFUSED;
@@ -247,10 +344,27 @@ static int open_data(const char *folder, struct store **ret, uint8_t secret[CORE
 
 static void say_ready(const struct service *service)
 {
-    char http[ADDRESS_MAX], server[ADDRESS_MAX], manager[ADDRESS_MAX];
-    printf("ready http=%s server=%s manager=%s client=-\n", service_http_address(service, http),
-           service_server_address(service, server), service_manager_address(service, manager));
+    struct service_ports at;
+    service_ports(service, &at);
+    printf("ready http=%s server=%s manager=%s client=%s\n", at.http, at.server, at.manager,
+           at.client);
     fflush(stdout);
+}
+
+/* For who tries things out: one click, and he sees what runs. */
+static void say_console(const struct service *service, const struct buf *token, bool tls)
+{
+    struct service_ports at;
+    char url[ADDRESS_MAX + 16];
+    struct buf link = {0};
+    if (token->len == 0)
+        return;
+    service_ports(service, &at);
+    snprintf(url, sizeof(url), "%s://%s", tls ? "https" : "http", at.http);
+    console_link_put(&link, url, (struct str){(const char *)token->data, token->len});
+    printf("console %.*s (" CONSOLE_LINK_WARNING ")\n", (int)link.len, (const char *)link.data);
+    fflush(stdout);
+    buf_done(&link);
 }
 
 static int32_t count_servers(const struct core_counts *counts)
@@ -278,9 +392,10 @@ static void log_stopped(const char *folder)
     log_line(LOG_INFO, "stopped", "data=%s", log_quote(quoted, str_of(folder)));
 }
 
-/* Matches can be served without it, so that it cannot be written is no reason not to start. */
+/* Matches can be served without it, so that it cannot be written is no reason not to start. With
+ * `console` one for a link to the console is made, too. */
 static void keep_admin_token(const char *folder, const struct running *running,
-                             const uint8_t secret[CORE_SECRET_SIZE])
+                             const uint8_t secret[CORE_SECRET_SIZE], struct buf *console)
 {
     char quoted[LOG_QUOTE_MAX + 8];
     char why[ADMIN_TOKEN_WHY_MAX];
@@ -293,6 +408,9 @@ static void keep_admin_token(const char *folder, const struct running *running,
     else if (written)
         log_line(LOG_INFO, "the administrator's access token is in admin.token", "data=%s",
                  log_quote(quoted, str_of(folder)));
+    if (console)
+        access_issue_words(access, "admin", CONSOLE_SCOPES, clock_wall_ms(),
+                           clock_wall_ms() + CONSOLE_LINK_S * (int64_t)1000, console);
     access_free(access);
 }
 
@@ -315,39 +433,48 @@ static bool find_cluster(const struct config *config, struct agones_config *ret,
     return false;
 }
 
-static int serve(const struct arguments *a, struct running *running,
-                 const struct agones_config *cluster)
-{
-    const struct config *config = running->config;
+/* What is served, and with what. */
+struct serving {
+    const struct arguments *a;
+    struct running *running;
+    const struct agones_config *cluster;
+    struct notify *notify;
     char deployments[PATH_MAX];
-    (void)snprintf(deployments, sizeof(deployments), "%s/deployments", a->data);
+    char history[PATH_MAX];
     uint8_t secret[CORE_SECRET_SIZE];
-    char why[SERVICE_WHY_MAX];
-    struct store *store = NULL;
-    struct service *service = NULL;
-    int code = open_data(a->data, &store, secret);
-    if (code != 0)
-        return code;
     struct brokers brokers;
-    struct service_config wanted = {
+    struct service_config wanted;
+};
+
+static void describe(struct serving *s)
+{
+    const struct config *config = s->running->config;
+    (void)snprintf(s->deployments, sizeof(s->deployments), "%s/deployments", s->a->data);
+    (void)snprintf(s->history, sizeof(s->history), "%s/history", s->a->data);
+    s->wanted = (struct service_config){
         .core = &config->core,
-        .secret = secret,
+        .secret = s->secret,
         .bind_ip = config->bind_ip,
         .server_port = config->server_port,
         .manager_port = config->manager_port,
-        .server_tls = running->tls.server,
-        .manager_tls = running->tls.manager,
+        .client_port = config->client_port,
+        .server_tls = s->running->tls.server,
+        .manager_tls = s->running->tls.manager,
+        .client_tls = s->running->tls.client,
         .limits = {.streams = (size_t)config->connections,
                    .streams_per_address = (size_t)config->connections_per_address},
+        .client_limits = {.streams = (size_t)config->client_connections,
+                          .streams_per_address = (size_t)config->client_connections_per_address},
         .http = {.ip = config_http_bind(config),
                  .port = config->http_port,
                  .connections = (size_t)config->http_connections,
                  .connections_per_address = (size_t)config->http_connections_per_address,
-                 .tls = running->tls.http,
+                 .tls = s->running->tls.http,
                  .metrics_open = config->metrics_open,
-                 .deployments = deployments},
+                 .deployments = s->deployments,
+                 .data = s->a->data},
         .gamespace = config->gamespace,
-        .keys = running->keys,
+        .keys = s->running->keys,
         .n_keys = config->n_keys,
         .login_url = config->login_url,
         .launches = config->launches,
@@ -355,44 +482,128 @@ static int serve(const struct arguments *a, struct running *running,
         .geo_file = config->geo_file,
         .proxies = config->proxies,
         .n_proxies = config->n_proxies,
-        .nats = brokers_nats(&brokers, config),
-        .pubsub = brokers_pubsub(&brokers, config),
+        .nats = brokers_nats(&s->brokers, config),
+        .pubsub = brokers_pubsub(&s->brokers, config),
+        .history = {.folder = s->history,
+                    .max_mb = config->history_max_mb,
+                    .days = config->history_days},
         .quilkin_file = config->quilkin_file,
         .quilkin_filters = config->quilkin_filters,
-        .agones = config->n_agones > 0 ? cluster : NULL,
-        .config_digest = running->digest,
+        .agones = config->n_agones > 0 ? s->cluster : NULL,
+        .config_digest = s->running->digest,
         .reload = running_reload,
-        .reload_user = running,
+        .reload_user = s->running,
+        .notify = s->notify,
     };
-    keep_admin_token(a->data, running, secret);
-    int err = service_start(&wanted, store, &service, why);
-    explicit_bzero(secret, sizeof(secret));
-    if (err != 0) {
+}
+
+static struct service_config *describe_again(void *user)
+{
+    struct serving *s = user;
+    describe(s);
+    return &s->wanted;
+}
+
+static void prepare(void *user)
+{
+    struct serving *s = user;
+    keep_admin_token(s->a->data, s->running, s->secret, NULL);
+}
+
+/* The service stands; peers are served from the next turn of its loop on. */
+static void begin_term(struct serving *s, struct service *service, const struct node_term *term)
+{
+    struct service_change change;
+    if (term->changed) {
+        running_change(s->running, &change);
+        service_reconfigure(service, &change);
+    }
+    log_line(LOG_INFO, "leading", "cell=%s node=%s epoch=%" PRId64 " after_ms=%" PRId64, term->cell,
+             term->node, term->epoch, clock_monotonic_ms() - term->since_ms);
+}
+
+/* Serves with this store until it is over; *ret_end says why. term: NULL = it is our own. */
+static int run_service(struct serving *s, struct store *store, const struct node_term *term,
+                       enum service_end *ret_end)
+{
+    char why[SERVICE_WHY_MAX];
+    struct service *service = NULL;
+    struct buf console = {0};
+    keep_admin_token(s->a->data, s->running, s->secret, s->a->dev ? &console : NULL);
+    if (service_start(&s->wanted, store, &service, why) != 0) {
         fprintf(stderr, "muster serve: %s\n", why);
+        buf_done(&console);
         return EXIT_REFUSED;
     }
-    log_started(service, a->data, running->digest);
-    warn(a, config, service);
+    if (term)
+        begin_term(s, service, term);
+    log_started(service, s->a->data, s->running->digest);
+    warn(s->a, s->running->config, service);
     say_ready(service);
-    service_run(service);
+    say_console(service, &console, s->running->tls.http != NULL);
+    buf_done(&console);
+    *ret_end = service_run(service);
     service_free(service);
-    log_stopped(a->data);
     return EXIT_DONE;
+}
+
+static int lead(void *user, struct store *store, const struct node_term *term,
+                enum service_end *ret_end)
+{
+    return run_service(user, store, term, ret_end);
+}
+
+static int serve_as_node(struct serving *s)
+{
+    struct node_plan plan = {.data = s->a->data,
+                             .running = s->running,
+                             .secret = s->secret,
+                             .describe = describe_again,
+                             .lead = lead,
+                             .prepare = prepare,
+                             .user = s};
+    return node_run(&plan);
+}
+
+static int serve_alone(struct serving *s)
+{
+    struct store *store = NULL;
+    enum service_end end;
+    int code = open_data(s->a->data, &store, s->secret);
+    if (code != 0)
+        return code;
+    describe(s);
+    return run_service(s, store, NULL, &end);
+}
+
+static int serve(struct serving *s)
+{
+    int code = s->running->config->cluster.store[0] ? serve_as_node(s) : serve_alone(s);
+    if (code == EXIT_DONE)
+        log_stopped(s->a->data);
+    return code;
 }
 
 int serve_run(int argc, char **argv)
 {
-    struct arguments a;
-    if (!parse_arguments(argc, argv, &a))
+    if (!parse_arguments(argc, argv))
         return EXIT_USAGE;
-    struct running running = {.read = read_all, .arguments = &a};
-    if (a.config && strcmp(a.config, "-") != 0)
-        running.path = a.config;
+    struct running running = {.read = read_all, .arguments = &set};
+    if (set.config && strcmp(set.config, "-") != 0)
+        running.path = set.config;
     struct agones_config cluster;
     struct kubeconfig *file = NULL;
+    struct notify notify;
     int code = EXIT_REFUSED;
+    notify_open(&notify); /* the store has threads of its own */
+    struct serving *serving = xcalloc(1, sizeof(*serving));
+    *serving =
+        (struct serving){.a = &set, .running = &running, .cluster = &cluster, .notify = &notify};
     if (running_load(&running) && find_cluster(running.config, &cluster, &file))
-        code = serve(&a, &running, &cluster);
+        code = serve(serving);
+    explicit_bzero(serving->secret, sizeof(serving->secret));
+    free(serving);
+    notify_close(&notify);
     kubeconfig_done(file);
     running_done(&running);
     return code;

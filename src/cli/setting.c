@@ -30,6 +30,9 @@ static const char *const metrics_words[] = {"token", "open", NULL};
 #define URL .kind = SETTING_URL, .unit = ""
 #define TEXT .kind = SETTING_TEXT, .unit = ""
 #define SECRET .kind = SETTING_SECRET, .unit = ""
+#define HISTORY_MB .kind = SETTING_NUMBER, .unit = "", .min = 0, .max = 1024 * 1024
+#define HISTORY_DAYS .kind = SETTING_NUMBER, .unit = "", .min = 0, .max = 3650
+#define LEASE_MS .kind = SETTING_NUMBER, .unit = "ms", .min = 500, .max = 60 * 1000
 #define DELIVERIES .kind = SETTING_NUMBER, .unit = "", .min = 1, .max = 1000
 #define PULL .kind = SETTING_NUMBER, .unit = "", .min = 1, .max = PUBSUB_PULL_MAX
 #define PULLS .kind = SETTING_NUMBER, .unit = "", .min = 1, .max = PUBSUB_PULLS_MAX
@@ -48,9 +51,10 @@ static const char *const metrics_words[] = {"token", "open", NULL};
 
 const struct setting settings[] = {
     CONFIG_LISTEN(ROW) CONFIG_HTTP(ROW) CONFIG_TLS(ROW, http) CONFIG_TLS(ROW, server)
-        CONFIG_TLS(ROW, manager) CONFIG_LOG(ROW) CONFIG_ACCESS(ROW) CONFIG_GEO(ROW) CONFIG_NATS(ROW)
-            CONFIG_PUBSUB(ROW) CONFIG_ROUTES(ROW) CONFIG_KUBERNETES(ROW) CONFIG_TIMEOUTS(ROW)
-                CONFIG_LIMITS(ROW)};
+        CONFIG_TLS(ROW, manager) CONFIG_TLS(ROW, client) CONFIG_LOG(ROW) CONFIG_ACCESS(ROW)
+            CONFIG_GEO(ROW) CONFIG_HISTORY(ROW) CONFIG_CLUSTER(ROW) CONFIG_NATS(ROW)
+                CONFIG_PUBSUB(ROW) CONFIG_ROUTES(ROW) CONFIG_KUBERNETES(ROW) CONFIG_TIMEOUTS(ROW)
+                    CONFIG_LIMITS(ROW)};
 const size_t n_settings = sizeof(settings) / sizeof(settings[0]);
 
 #define ONE(...) +1

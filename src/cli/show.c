@@ -1,5 +1,6 @@
 #include "cli/show.h"
 
+#include "base/date.h"
 #include "cli/when.h"
 
 #include <inttypes.h>
@@ -46,7 +47,9 @@ enum style show_style(struct str word)
         {"taken", STYLE_GOOD},        {"running", STYLE_GOOD},   {"reserved", STYLE_WARN},
         {"starting", STYLE_WARN},     {"ending", STYLE_WARN},    {"leaving", STYLE_WARN},
         {"disabled", STYLE_WARN},     {"silent", STYLE_BAD},     {"failing", STYLE_BAD},
-        {"overloaded", STYLE_BAD},    {"gone", STYLE_DIM},
+        {"overloaded", STYLE_BAD},    {"gone", STYLE_DIM},       {"loading", STYLE_WARN},
+        {"started", STYLE_GOOD},      {"aborted", STYLE_BAD},    {"leader", STYLE_GOOD},
+        {"away", STYLE_BAD},
     };
     for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
         if (str_eq(word, str_of(styles[i].word)))
@@ -58,7 +61,10 @@ enum style show_style(struct str word)
 static void put_number(struct buf *out, const struct json *value, enum show_kind kind)
 {
     double v = json_get_number(value);
-    if (kind == SHOW_PERCENT)
+    char lasts[WHEN_MAX];
+    if (kind == SHOW_LASTS)
+        term_put(out, v > 0 ? when_lasted((json_get_int(value) + 999) / 1000, lasts) : "-");
+    else if (kind == SHOW_PERCENT)
         term_printf(out, "%.0f%%", v);
     else if (kind == SHOW_MS)
         term_printf(out, "%.1f ms", v / 1000);
@@ -104,7 +110,7 @@ void show_value(struct buf *out, const struct json *value, enum show_kind kind, 
         break;
     }
     struct str text = json_get_text(value);
-    if (kind == SHOW_AGO && when_parse(text, &wall_ms))
+    if (kind == SHOW_AGO && date_parse(text, &wall_ms))
         term_put(out, when_ago(wall_ms, now_ms, when));
     else if (text.len == 0)
         term_put(out, "-");
@@ -116,7 +122,7 @@ void show_columns(struct table *t, const struct show_column *columns, bool wide)
 {
     for (; columns->title; columns++) {
         bool right = columns->kind == SHOW_NUMBER || columns->kind == SHOW_PERCENT ||
-                     columns->kind == SHOW_MS;
+                     columns->kind == SHOW_MS || columns->kind == SHOW_LASTS;
         if (wide || !columns->wide)
             table_add_column(t, columns->title, right);
     }
@@ -164,7 +170,7 @@ static void put_field(struct buf *out, const struct term *term, const struct jso
     term_begin(out, term, show_style(text));
     show_value(out, value, SHOW_TEXT, now_ms);
     term_end(out, term, show_style(text));
-    if (when_parse(text, &wall_ms))
+    if (date_parse(text, &wall_ms))
         term_printf(out, " (%s)", when_ago(wall_ms, now_ms, when));
     term_put(out, "\n");
 }

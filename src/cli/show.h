@@ -14,6 +14,7 @@ enum show_kind {
     SHOW_PERCENT, /* stands right, no decimals */
     SHOW_AGO,     /* a time, as "3 m ago" */
     SHOW_MS,      /* microseconds, as milliseconds */
+    SHOW_LASTS,   /* milliseconds, as "3 m 20 s"; nothing known = 0 = "-" */
 };
 
 /* One column: where its value stands in an item ("servers.full"), and how it is shown. A value that

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "core/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,27 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char sim_usage[] =
-    "Usage: muster sim [--seeds N] [--seed S] [--hours H] [--json] [--trace]\n"
-    "\n"
-    "Runs the real core in a simulated world of game servers, chat servers, hosts, a cluster,\n"
-    "players who seek places and a broker, with loss, delay, partitions, crashes, failing disks,\n"
-    "clock jumps and stopped processes, and looks at the invariants after every step. The same\n"
-    "seed gives the same trace hash.\n"
-    "\n"
-    "  --seeds N   how many seeds to run (default 100)\n"
-    "  --seed S    the first of them (default 1); with --seeds 1 the way to replay one\n"
-    "  --hours H   simulated hours of trouble per seed (default 0.25)\n"
-    "  --json      one line of JSON instead of text\n"
-    "  --trace     print everything that happens (use with one seed; not with --json)\n"
-    "\n"
-    "Exit code: 0 no violation, 1 at least one, 2 wrong usage.\n";
-
 enum { MAX_WORKERS = 64, SEEDS_MAX = 1000000000, HOURS_MAX = 1000 };
 
 struct plan {
     uint64_t first;
     int64_t seeds;
+    int64_t nodes;
     double hours;
     bool json;
     bool trace;
@@ -54,8 +40,18 @@ struct total {
     int64_t in_pods;
     int64_t results;
     int64_t redelivered;
+    int64_t lobbies;
+    int64_t started;
+    int64_t moved;
+    int64_t aborted[LOBBY_CAUSES];
     int64_t crashes;
+    int64_t restores;
     int64_t failed_commits;
+    int64_t takeovers;
+    int64_t silenced;
+    int64_t step_downs;
+    int64_t unknown_commits;
+    int64_t fenced_commits;
     int64_t cuts;
     uint64_t hash;
 };
@@ -70,6 +66,7 @@ static void run_one(const struct plan *plan, uint64_t seed, struct sim_result *r
 {
     struct sim_options options = {
         .seed = seed,
+        .nodes = (int)plan->nodes,
         .hours = plan->hours,
         .trace = plan->trace ? stdout : NULL,
     };
@@ -108,17 +105,29 @@ static void add(const struct plan *plan, struct total *total, const struct repor
     total->in_pods += r->in_pods;
     total->results += r->results;
     total->redelivered += r->redelivered;
+    total->lobbies += r->lobbies;
+    total->started += r->started;
+    total->moved += r->moved;
+    for (int i = 0; i < LOBBY_CAUSES; i++)
+        total->aborted[i] += r->aborted[i];
     total->crashes += r->crashes;
+    total->restores += r->restores;
     total->failed_commits += r->failed_commits;
+    total->takeovers += r->takeovers;
+    total->silenced += r->silenced;
+    total->step_downs += r->step_downs;
+    total->unknown_commits += r->unknown_commits;
+    total->fenced_commits += r->fenced_commits;
     total->cuts += r->cuts;
     total->hash += r->hash * (report->seed | 1); /* the order of arrival must not matter */
+    static const char *const forced[] = {"", " --nodes 1", " --nodes 2"};
     FILE *out = plan->json ? stderr : stdout;
     if (r->violations)
         (void)fprintf(out,
                       "seed %" PRIu64 ": VIOLATION at %" PRId64 " ms: %s (trace hash %016" PRIx64
-                      ")\n  replay: %s sim --seeds 1 --seed %" PRIu64 " --hours %g --trace\n",
+                      ")\n  replay: %s sim --seeds 1 --seed %" PRIu64 " --hours %g%s --trace\n",
                       report->seed, r->at_ms, r->why, r->hash, cli_program, report->seed,
-                      plan->hours);
+                      plan->hours, forced[plan->nodes]);
     else if (plan->seeds <= 10 && !plan->json)
         (void)fprintf(out, "seed %" PRIu64 ": ok, %" PRId64 " steps, trace hash %016" PRIx64 "\n",
                       report->seed, r->steps, r->hash);
@@ -171,26 +180,57 @@ static bool parse_hours(const char *text, double *ret)
     return true;
 }
 
-static bool parse(int argc, char **argv, struct plan *plan)
+static struct {
+    struct plan plan;
+    int64_t first;
+    const char *hours;
+} set = {.plan = {.seeds = 100}, .first = 1, .hours = "0.25"};
+
+const struct arg sim_options[] = {
+    {.name = "--seeds",
+     .kind = ARG_NUMBER,
+     .into = &set.plan.seeds,
+     .min = 1,
+     .max = SEEDS_MAX,
+     .value = "N",
+     .help = "how many seeds to run (100)"},
+    {.name = "--seed",
+     .kind = ARG_NUMBER,
+     .into = &set.first,
+     .min = 0,
+     .max = INT64_MAX - SEEDS_MAX,
+     .value = "S",
+     .help = "the first of them (1); with --seeds 1 the way to replay one"},
+    {.name = "--hours",
+     .kind = ARG_TEXT,
+     .into = &set.hours,
+     .value = "H",
+     .help = "simulated hours of trouble per seed (0.25)"},
+    {.name = "--nodes",
+     .kind = ARG_NUMBER,
+     .into = &set.plan.nodes,
+     .min = 1,
+     .max = 2,
+     .value = "N",
+     .help = "1 node, or 2 with a cell (the seed decides: 2 in a third of them)"},
+    {.name = "--json",
+     .kind = ARG_FLAG,
+     .into = &set.plan.json,
+     .help = "one line of JSON instead of text"},
+    {.name = "--trace",
+     .kind = ARG_FLAG,
+     .into = &set.plan.trace,
+     .help = "print everything that happens (use with one seed; not with --json)"},
+    {0},
+};
+
+static bool parse(int argc, char **argv, struct plan *ret)
 {
-    const char *hours = "0.25";
-    int64_t first = 1;
-    const struct arg table[] = {
-        {.name = "--seeds", .kind = ARG_NUMBER, .into = &plan->seeds, .min = 1, .max = SEEDS_MAX},
-        {.name = "--seed",
-         .kind = ARG_NUMBER,
-         .into = &first,
-         .min = 0,
-         .max = INT64_MAX - SEEDS_MAX},
-        {.name = "--hours", .kind = ARG_TEXT, .into = &hours},
-        {.name = "--json", .kind = ARG_FLAG, .into = &plan->json},
-        {.name = "--trace", .kind = ARG_FLAG, .into = &plan->trace},
-        {0},
-    };
-    if (!args_parse(argc, argv, table) || !parse_hours(hours, &plan->hours))
+    if (!args_parse(argc, argv, sim_options) || !parse_hours(set.hours, &set.plan.hours))
         return false;
-    plan->first = (uint64_t)first;
-    return !(plan->json && plan->trace) ||
+    set.plan.first = (uint64_t)set.first;
+    *ret = set.plan;
+    return !(ret->json && ret->trace) ||
            args_refuse(argv[0], "--trace is for people and --json for programs; choose one");
 }
 
@@ -206,9 +246,17 @@ static void print_json(const struct plan *plan, const struct total *t, double se
            ",\"published\":%" PRId64 ",\"redelivered\":%" PRId64,
            t->sought, t->lined_up, t->served, t->friends, t->parties, t->in_pods, t->results,
            t->redelivered);
-    printf(",\"crashes\":%" PRId64 ",\"failed_commits\":%" PRId64 ",\"cuts\":%" PRId64
+    printf(",\"lobbies\":%" PRId64 ",\"lobbies_started\":%" PRId64 ",\"lobbies_moved\":%" PRId64,
+           t->lobbies, t->started, t->moved);
+    for (int8_t i = 1; i < LOBBY_CAUSES; i++)
+        printf("%s\"%s\":%" PRId64, i == 1 ? ",\"lobbies_aborted\":{" : ",", lobby_cause_name(i),
+               t->aborted[i]);
+    printf("},\"restores\":%" PRId64 ",\"crashes\":%" PRId64 ",\"failed_commits\":%" PRId64
+           ",\"takeovers\":%" PRId64 ",\"silenced\":%" PRId64 ",\"step_downs\":%" PRId64
+           ",\"unknown_commits\":%" PRId64 ",\"fenced_commits\":%" PRId64 ",\"cuts\":%" PRId64
            ",\"hash\":\"%016" PRIx64 "\"}\n",
-           t->crashes, t->failed_commits, t->cuts, t->hash);
+           t->restores, t->crashes, t->failed_commits, t->takeovers, t->silenced, t->step_downs,
+           t->unknown_commits, t->fenced_commits, t->cuts, t->hash);
 }
 
 static void print_total(const struct plan *plan, const struct total *t, double seconds)
@@ -226,15 +274,23 @@ static void print_total(const struct plan *plan, const struct total *t, double s
            " in a cluster; %" PRId64 " results published, %" PRId64 " requests redelivered\n",
            t->sought, t->parties, t->friends, t->lined_up, t->served, t->in_pods, t->results,
            t->redelivered);
-    printf("went through: %" PRId64 " answers (%" PRId64 " successes), %" PRId64
-           " seats in rooms, %" PRId64 " crashes, %" PRId64 " failed commits, %" PRId64
-           " cut connections; hash of all traces %016" PRIx64 "\n",
-           t->answers, t->successes, t->seats, t->crashes, t->failed_commits, t->cuts, t->hash);
+    printf("lobbies: %" PRId64 " created, %" PRId64 " started, %" PRId64 " moves, aborted:",
+           t->lobbies, t->started, t->moved);
+    for (int8_t i = 1; i < LOBBY_CAUSES; i++)
+        printf("%s %" PRId64 " %s", i == 1 ? "" : ",", t->aborted[i], lobby_cause_name(i));
+    printf("\ncells: %" PRId64 " terms began, %" PRId64 " leases lost, %" PRId64
+           " given back, %" PRId64 " commits of unknown outcome, %" PRId64 " fenced",
+           t->takeovers, t->silenced, t->step_downs, t->unknown_commits, t->fenced_commits);
+    printf("\nwent through: %" PRId64 " answers (%" PRId64 " successes), %" PRId64
+           " seats in rooms, %" PRId64 " crashes, %" PRId64 " restores, %" PRId64
+           " failed commits, %" PRId64 " cut connections; hash of all traces %016" PRIx64 "\n",
+           t->answers, t->successes, t->seats, t->crashes, t->restores, t->failed_commits, t->cuts,
+           t->hash);
 }
 
 int sim_run(int argc, char **argv)
 {
-    struct plan plan = {.seeds = 100};
+    struct plan plan;
     if (!parse(argc, argv, &plan))
         return EXIT_USAGE;
     log_set_level(LOG_ERROR);

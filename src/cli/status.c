@@ -30,6 +30,48 @@ static void put_count(struct buf *out, const struct term *term, const struct jso
     term_put(out, after);
 }
 
+static enum style severity_style(struct str severity)
+{
+    if (str_eq(severity, STR("critical")))
+        return STYLE_BAD;
+    return str_eq(severity, STR("warning")) ? STYLE_WARN : STYLE_DIM;
+}
+
+/* What is wrong, what to do about it, and the command that helps. */
+static void put_finding(struct buf *out, const struct term *term, const struct json *finding)
+{
+    struct str severity = json_get_text(json_member(finding, "severity"));
+    term_put_styled(out, term, severity_style(severity), severity);
+    term_put(out, ": ");
+    term_put_text(out, json_get_text(json_member(finding, "sentence")));
+    term_put(out, "\n  ");
+    term_put_text(out, json_get_text(json_member(finding, "advice")));
+    term_put(out, "  ");
+    term_put_styled(out, term, STYLE_DIM, json_get_text(json_member(finding, "command")));
+    term_put(out, "\n");
+}
+
+/* The sentence is that of the first finding; where there is none it stands alone. */
+static void put_health(struct buf *out, const struct term *term, const struct json *status,
+                       bool wide)
+{
+    const struct json *health = json_member(status, "health");
+    const struct json *findings = json_member(health, "findings");
+    const struct json *hints = json_member(health, "hints");
+    size_t n = json_length(findings);
+    if (!health)
+        return;
+    for (size_t i = 0; i < n; i++)
+        put_finding(out, term, json_item(findings, i));
+    if (n == 0) {
+        term_put_styled(out, term, STYLE_GOOD, json_get_text(json_member(health, "sentence")));
+        term_put(out, "\n");
+    }
+    for (size_t i = 0; (n == 0 || wide) && i < json_length(hints); i++)
+        put_finding(out, term, json_item(hints, i));
+    term_put(out, "\n");
+}
+
 static void put_process(struct buf *out, const struct term *term, const struct json *status)
 {
     char lasted[WHEN_MAX];
@@ -118,6 +160,24 @@ static void put_line(struct buf *out, const struct term *term, const struct json
                 when_lasted(number(queues, "oldest_ms") / 1000, lasted));
 }
 
+/* "2 loading, 5 started; 40 players connected; 120 started and 3 aborted since the start"; nothing
+ * when nobody ever asked for one. */
+static void put_lobbies(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *lobbies = json_member(status, "lobbies");
+    int64_t clients = number(lobbies, "clients");
+    if (!lobbies || sum(lobbies) == 0)
+        return;
+    put_label(out, term, "lobbies    ");
+    put_count(out, term, lobbies, "loading", ", ");
+    put_count(out, term, lobbies, "started", "; ");
+    term_printf(out,
+                "%" PRId64 " player%s connected; %" PRId64 " started and %" PRId64
+                " aborted since the start\n",
+                clients, clients == 1 ? "" : "s", number(lobbies, "ever_started"),
+                number(lobbies, "ever_aborted"));
+}
+
 /* "nats connected, 3 requests to fetch; pubsub away; 12 results owed"; nothing without brokers. */
 static void put_brokers(struct buf *out, const struct term *term, const struct json *status)
 {
@@ -152,11 +212,12 @@ static void put_requests(struct buf *out, const struct term *term, const struct 
                 number(status, "tickets_kept"), chat_servers, chat_servers == 1 ? "" : "s");
 }
 
-/* "p95 2.3 ms"; "-" when nothing was allocated. */
-static void put_quantile(struct buf *out, const struct json *allocations, const char *key)
+/* "p95 2.3 ms"; "-" when there was nothing. */
+static void put_quantile(struct buf *out, const struct json *object, const char *key,
+                         const char *name)
 {
-    const struct json *value = json_member(allocations, key);
-    term_printf(out, "%s %.3s ", key[0] == 'p' && key[1] == '5' ? ";" : ",", key);
+    const struct json *value = json_member(object, key);
+    term_printf(out, "%s %s ", strcmp(name, "p50") == 0 ? ";" : ",", name);
     if (value && json_kind(value) != JSON_KIND_NULL)
         term_printf(out, "%.1f ms", json_get_number(value));
     else
@@ -173,9 +234,44 @@ static void put_allocations(struct buf *out, const struct term *term, const stru
     term_begin(out, term, failed ? STYLE_BAD : STYLE_PLAIN);
     term_printf(out, "%" PRId64 " failed", failed);
     term_end(out, term, failed ? STYLE_BAD : STYLE_PLAIN);
-    put_quantile(out, a, "p50_ms");
-    put_quantile(out, a, "p95_ms");
-    put_quantile(out, a, "p99_ms");
+    put_quantile(out, a, "p50_ms", "p50");
+    put_quantile(out, a, "p95_ms", "p95");
+    put_quantile(out, a, "p99_ms", "p99");
+    term_put(out, "\n");
+}
+
+/* "12 seats given, 1 request refused" in rooms; nothing when nobody asked. */
+static void put_joins(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *joins = json_member(status, "joins");
+    int64_t done = number(joins, "done");
+    int64_t failed = number(joins, "failed");
+    if (done + failed == 0)
+        return;
+    put_label(out, term, "           ");
+    term_printf(out, "%" PRId64 " join%s done, ", done, done == 1 ? "" : "s");
+    term_begin(out, term, failed ? STYLE_BAD : STYLE_PLAIN);
+    term_printf(out, "%" PRId64 " failed", failed);
+    term_end(out, term, failed ? STYLE_BAD : STYLE_PLAIN);
+    term_put(out, "\n");
+}
+
+/* "p50 0.4 ms, p99 1.2 ms; 0 batches waiting, 3 to fold; 12.3 GiB free" */
+static void put_storage(struct buf *out, const struct term *term, const struct json *status)
+{
+    const struct json *storage = json_member(status, "storage");
+    const struct json *free_bytes = json_member(storage, "disk_free_bytes");
+    if (!storage)
+        return;
+    put_label(out, term, "store      ");
+    int64_t commits = number(storage, "commits");
+    term_printf(out, "%" PRId64 " commit%s in 60 s", commits, commits == 1 ? "" : "s");
+    put_quantile(out, storage, "commit_p50_ms", "p50");
+    put_quantile(out, storage, "commit_p99_ms", "p99");
+    term_printf(out, "; %" PRId64 " waiting, %" PRId64 " to fold",
+                number(storage, "batches_waiting"), number(storage, "fold_lag"));
+    if (free_bytes && json_kind(free_bytes) != JSON_KIND_NULL)
+        term_printf(out, "; %.1f GiB of disk free", (double)json_get_int(free_bytes) / (1 << 30));
     term_put(out, "\n");
 }
 
@@ -237,14 +333,18 @@ static void put_refusals(struct buf *out, const struct term *term, const struct 
 void status_put(struct buf *out, const struct term *term, const struct json *status, bool wide,
                 size_t refusals, int64_t now_ms)
 {
+    put_health(out, term, status, wide);
     put_process(out, term, status);
     put_servers(out, term, status);
     if (has_rooms(status))
         put_rooms(out, term, status);
     put_line(out, term, status);
+    put_lobbies(out, term, status);
     put_brokers(out, term, status);
     put_requests(out, term, status);
     put_allocations(out, term, status);
+    put_joins(out, term, status);
+    put_storage(out, term, status);
     put_regions(out, term, status, wide, now_ms);
     put_refusals(out, term, json_member(status, "refusals"), refusals, now_ms);
 }

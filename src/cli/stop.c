@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 static sigset_t stop_signals(void)
 {
@@ -19,6 +20,13 @@ int stop_open(void)
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -1;
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void stop_heard(int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof(info)) > 0)
+        continue;
 }
 
 void stop_reset(void)

@@ -24,6 +24,7 @@ void term_look(struct term *ret, int fd, bool no_colours)
 {
     struct winsize size = {0};
     *ret = (struct term){.is_terminal = isatty(fd) == 1, .columns = 80, .rows = 24};
+    ret->draws = ret->is_terminal && !is_dumb();
     ret->colours = ret->is_terminal && !no_colours && !is_set("NO_COLOR") && !is_dumb();
     if (ret->is_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
         size.ws_row > 0) {
@@ -109,6 +110,16 @@ void term_put_styled(struct buf *out, const struct term *term, enum style style,
     term_end(out, term, style);
 }
 
+void term_put_link(struct buf *out, const struct term *term, const char *uri, struct str text)
+{
+    bool link = term->is_terminal && uri[0];
+    if (link)
+        term_printf(out, "\033]8;;%s\033\\", uri);
+    term_put_text(out, text);
+    if (link)
+        term_put(out, "\033]8;;\033\\");
+}
+
 size_t term_width(struct str s)
 {
     size_t width = 0;
@@ -120,10 +131,17 @@ size_t term_width(struct str s)
     return width;
 }
 
-/* Bytes of the escape sequence that s begins with; only those of style_codes come here. */
+/* Bytes of the escape sequence that s begins with; only those of style_codes and of links come
+ * here. */
 static size_t escape_len(struct str s)
 {
-    const char *end = s.at[0] == '\033' ? memchr(s.at, 'm', s.len) : NULL;
+    if (s.at[0] != '\033')
+        return 0;
+    if (s.len > 1 && s.at[1] == ']') {
+        const char *close = memmem(s.at + 1, s.len - 1, "\033\\", 2);
+        return close ? (size_t)(close - s.at) + 2 : 0;
+    }
+    const char *end = memchr(s.at, 'm', s.len);
     return end ? (size_t)(end - s.at) + 1 : 0;
 }
 

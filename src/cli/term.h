@@ -12,6 +12,7 @@
 struct term {
     bool is_terminal;
     bool colours;
+    bool draws;  /* it can be drawn over: a terminal that is not TERM=dumb */
     int columns; /* 80 x 24 where nobody knows */
     int rows;
 };
@@ -39,6 +40,10 @@ void term_end(struct buf *out, const struct term *term, enum style style);
 
 /* A word in a style. */
 void term_put_styled(struct buf *out, const struct term *term, enum style style, struct str s);
+
+/* A text that opens an address when it is clicked, on terminals that can (OSC 8); others show the
+ * text alone. The address is one of our own making. */
+void term_put_link(struct buf *out, const struct term *term, const char *uri, struct str text);
 
 /* How many characters s shows. A combining mark counts as one, a wide letter too. */
 size_t term_width(struct str s);

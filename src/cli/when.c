@@ -1,28 +1,10 @@
 #include "cli/when.h"
 
+#include "base/date.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
-
-bool when_parse(struct str text, int64_t *ret_wall_ms)
-{
-    char copy[WHEN_MAX];
-    struct tm t = {0};
-    int ms = 0;
-    int end = 0;
-    if (!str_copy(copy, sizeof(copy), text))
-        return false;
-    /* NOLINTNEXTLINE(cert-err34-c): what does not fit the pattern is refused by its count */
-    int n = sscanf(copy, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &t.tm_year, &t.tm_mon, &t.tm_mday,
-                   &t.tm_hour, &t.tm_min, &t.tm_sec, &ms, &end);
-    if (n != 7 || end == 0 || (size_t)end != text.len)
-        return false;
-    t.tm_year -= 1900;
-    t.tm_mon -= 1;
-    *ret_wall_ms = (int64_t)timegm(&t) * 1000 + ms;
-    return true;
-}
 
 /* The largest unit that is at least one, and how many. The past is cut: "1 m ago" is true for a
  * minute. What is to come is rounded: thirty days are "in 30 d" a second later too. */
@@ -69,10 +51,36 @@ const char *when_lasted(int64_t seconds, char dst[WHEN_MAX])
     return dst;
 }
 
+bool when_last(struct str text, int64_t now_ms, int64_t *ret_wall_ms)
+{
+    enum { DAY_MS = 86400 * 1000 };
+    char date[DATE_SIZE];
+    char whole[DATE_SIZE];
+    if (date_parse(text, ret_wall_ms))
+        return true;
+    if (text.len != 5 && text.len != 8)
+        return false;
+    (void)snprintf(whole, sizeof(whole), "%.11s%.*s%sZ", date_print(now_ms, date), (int)text.len,
+                   text.at, text.len == 5 ? ":00" : "");
+    if (!date_parse(str_of(whole), ret_wall_ms))
+        return false;
+    if (*ret_wall_ms > now_ms)
+        *ret_wall_ms -= DAY_MS;
+    return true;
+}
+
 const char *when_clock(int64_t wall_ms, char dst[WHEN_MAX])
 {
     int64_t s = wall_ms / 1000 % 86400;
     snprintf(dst, WHEN_MAX, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, s / 3600, s / 60 % 60,
              s % 60);
+    return dst;
+}
+
+const char *when_date(int64_t wall_ms, char dst[WHEN_MAX])
+{
+    time_t s = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    (void)strftime(dst, WHEN_MAX, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&s, &tm));
     return dst;
 }
