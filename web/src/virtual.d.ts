@@ -1,0 +1,5 @@
+declare module 'virtual:land' {
+  const path: string;
+  export default path;
+}
+declare module '*.css';
