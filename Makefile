@@ -5,8 +5,11 @@
 JOBS := $(shell nproc)
 SEEDS ?= 2000
 SECONDS_EACH ?= 60
+PREFIX ?= /usr/local
 CMAKE := cmake -G Ninja -S .
 CLANG := -DCMAKE_C_COMPILER=clang
+# How far a build is: on a terminal in one line, elsewhere not at all.
+NINJA := ninja -j $(JOBS) $(if $(MAKE_TERMOUT),,--quiet)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do \
@@ -17,9 +20,12 @@ deps: ## install the Debian packages that are missing (packages.txt)
 
 build: deps ## build/muster (the default)
 	@$(CMAKE) -B build -DCMAKE_C_COMPILER=gcc >/dev/null
-	@ninja -C build -j $(JOBS) --quiet
+	@$(NINJA) -C build
 
-run: build ## the demo: a control plane, six game servers, a match every second
+# The demo needs no tests, which are most of what there is to build.
+run: deps ## the demo: a control plane, six game servers, a match every second
+	@$(CMAKE) -B build -DCMAKE_C_COMPILER=gcc >/dev/null
+	@$(NINJA) -C build muster muster-shim arena
 	@build/muster dev
 
 test: build build-asan ## everything that must hold before a change is accepted
@@ -27,7 +33,7 @@ test: build build-asan ## everything that must hold before a change is accepted
 
 build-asan: deps
 	@$(CMAKE) -B build-asan $(CLANG) -DMUSTER_SANITIZE=ON >/dev/null
-	@ninja -C build-asan -j $(JOBS) --quiet
+	@$(NINJA) -C build-asan
 
 asan: build-asan ## unit tests and fuzz corpora under ASan and UBSan
 	@ctest --test-dir build-asan -j $(JOBS) --output-on-failure
@@ -37,7 +43,7 @@ sim: build ## simulation, SEEDS=2000
 
 fuzz: deps ## fuzz every target, SECONDS_EACH=60; new inputs stay in build-fuzz/corpus
 	@$(CMAKE) -B build-fuzz $(CLANG) -DMUSTER_FUZZ=ON >/dev/null
-	@ninja -C build-fuzz -j $(JOBS) --quiet fuzzers
+	@$(NINJA) -C build-fuzz fuzzers
 	@sh tests/fuzz/run build-fuzz $(SECONDS_EACH)
 
 bench: build ## every benchmark beside its yardstick, about four minutes; writes bench/RESULTS.md
@@ -48,10 +54,21 @@ lint: build ## format, include arrow, named tests, purity of core, clang-tidy
 	@sh tests/lint/purity build
 	@JOBS=$(JOBS) sh tests/lint/tidy build
 
+test-cluster: build ## two nodes on PostgreSQL under load, every kind of failover, and the functional suite there
+	@JOBS=$(JOBS) sh tests/cluster/run
+
 test-planted: build ## build once with each planted bug and show that it is caught
 	@JOBS=$(JOBS) sh tests/planted
+
+deb: build ## build/muster_VERSION_ARCH.deb; install it with apt install ./FILE
+	@rm -f build/muster_*.deb
+	@cd build && cpack >cpack.log 2>&1 || { cat cpack.log; exit 1; }
+	@ls build/muster_*.deb
+
+install: build ## programs below PREFIX=/usr/local, configuration in /etc/muster; DESTDIR= is honoured
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX) --strip
 
 clean: ## remove every build folder
 	@rm -rf build build-*
 
-.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-planted clean
+.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-cluster test-planted deb install clean
