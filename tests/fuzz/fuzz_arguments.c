@@ -19,7 +19,8 @@ static const struct operation sample = {
                {.name = "l", .kind = FIELD_LIST, .min = 1, .max = 3},
                {.name = "b", .kind = FIELD_BOOL},
                {.name = "o", .kind = FIELD_JSON, .max = 64},
-               {.name = "s", .kind = FIELD_OBJECTS, .min = 1, .max = 3}},
+               {.name = "s", .kind = FIELD_OBJECTS, .min = 1, .max = 3},
+               {.name = "m", .kind = FIELD_LISTS, .min = 0, .max = 3}},
 };
 
 static void check(const struct arguments *a)
@@ -32,6 +33,7 @@ static void check(const struct arguments *a)
     assert(v[5].number == 0 || v[5].number == 1);
     assert(v[6].text.len <= 64);
     assert(v[7].n_items <= 3);
+    assert(v[8].n_items <= 3);
 }
 
 static void put(struct str body, int (*way)(struct arguments *a, struct str body))

@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
 import gate  # noqa: E402
+import muster_proc  # noqa: E402
 from muster_proc import binary  # noqa: E402
 from world import World  # noqa: E402
 
@@ -20,6 +21,23 @@ from world import World  # noqa: E402
 @pytest.fixture(scope="session", autouse=True)
 def there_is_a_binary():
     assert Path(binary()).exists(), f"build first: {binary()} does not exist"
+    if muster_proc.STORE == "postgres":
+        muster_proc.database()
+
+
+def pytest_collection_modifyitems(config, items):
+    """On another store, what has to do with one: tests that start no Muster of the world's are the
+    same there, and those about the embedded one say so, with a reason when it is not plain."""
+    if not muster_proc.STORE:
+        return
+    gone = [item for item in items if "make_world" not in item.fixturenames]
+    config.hook.pytest_deselected(items=gone)
+    items[:] = [item for item in items if "make_world" in item.fixturenames]
+    for item in items:
+        mark = item.get_closest_marker("embedded")
+        if mark:
+            reason = mark.args[0] if mark.args else "is about the embedded store"
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")

@@ -656,9 +656,10 @@ GOOD = ["--control", "http://127.0.0.1:1", "--region", "EU", "--token", "t"]
 
 @pytest.mark.parametrize("arguments, about", [
     ([], "--control is needed"),
-    (["--control", "ftp://x", *GOOD[2:]], "--control takes URLs"),
+    (["--control", "ftp://x", *GOOD[2:]], "--control takes a URL as"),
     (["--control", "http://x/path", *GOOD[2:]], "without a path"),
-    (["--control", "http://a,,http://b", *GOOD[2:]], "--control takes URLs"),
+    (["--control", "http://a,,http://b", *GOOD[2:]], "with commas between them, not ''"),
+    (["--control", ",".join(["http://a"] * 9), *GOOD[2:]], "--control takes at most 8"),
     (GOOD[:2] + GOOD[4:], "--region is needed"),
     (GOOD + ["--region", "E U"], "--region takes the name of a region"),
     (GOOD[:4], "an access token of scope game_host is needed"),

@@ -2,9 +2,11 @@
 is never a test."""
 
 import json
+import re
 
 import pytest
 from muster_proc import run
+from terminal import Terminal
 
 SMALL = {
     "allocate": ("--connections", 2, "--depth", 2, "--servers", 4, "--seconds", 1),
@@ -13,6 +15,7 @@ SMALL = {
     "core": ("--few", 10, "--many", 300, "--allocations", 600),
     "store": ("--seconds", 1),
     "http": ("--connections", 4, "--seconds", 1),
+    "lobby": ("--lobbies", 3, "--players", 4, "--seconds", 1),
     "nats": ("--under-way", 8, "--seconds", 1),
     "agones": ("--connections", 4, "--playing", 50, "--seconds", 1),
     "restart": ("--servers", 50, "--seats", 200),
@@ -57,6 +60,18 @@ def test_single(tmp_path):
     found = measure_small("single", tmp_path)
     assert 0 < found["p50_us"] <= found["p99_us"]
     assert 0 < found["bare_p50_us"] <= found["bare_p99_us"]
+
+
+def test_lobby(tmp_path):
+    found = measure_small("lobby", tmp_path)
+    assert found["n"] > 0
+    assert found["lobbies_per_s"] > 0 and found["bare_frames_per_s"] > 0
+    assert found["ratio"] == pytest.approx(
+        found["lobbies_per_s"] / found["bare_frames_per_s"], abs=0.002
+    )
+    assert 0 < found["p50_ms"] <= found["p99_ms"]
+    assert 0 < found["loop_us_per_lobby"] <= found["cpu_us_per_lobby"]
+    assert (found["players"], found["lobbies"]) == (4, 3)
 
 
 def test_echo():
@@ -164,3 +179,13 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     result = run("bench", "footprint", "--data-root", tmp_path / "nowhere")
     assert result.returncode == 1
     assert "nowhere" in result.stderr
+
+
+def test_says_which_run_it_is_at():
+    small = ("core", "--runs", 2, *SMALL["core"])
+    result = run("bench", *small)
+    assert result.stderr == "bench: run 1 of 2\nbench: run 2 of 2\n"
+    with Terminal("bench", *small) as terminal:
+        assert terminal.ends() == 0
+        assert re.search(r"\r\x1b\[Kbench: run 1 of 2\r\x1b\[Kbench: run 2 of 2\r\x1b\[K", terminal.raw)
+        assert "run 1" not in terminal.screen.text, "it is written over"

@@ -79,11 +79,12 @@ def test_version():
 def test_help_names_every_verb():
     result = run("--help")
     assert result.returncode == 0
-    for verb in ("serve", "game-server", "allocate", "dump", "sim", "dev"):
+    for verb in ("serve", "game-server", "player-client", "matchmaker", "allocate", "dump", "sim", "dev"):
         assert verb in result.stdout
 
 
-@pytest.mark.parametrize("verb", ["serve", "game-server", "allocate", "dump", "sim", "dev"])
+@pytest.mark.parametrize("verb", ["serve", "game-server", "player-client", "matchmaker", "allocate", "dump",
+                                  "sim", "dev"])
 def test_help_of_each_verb(verb):
     result = run(verb, "--help")
     assert result.returncode == 0

@@ -100,7 +100,12 @@ def test_who_stands_in_line(world, cli, host):
     lines, entries = cli("queue").stdout.split("\n\n")
     assert [(q["FLEET"], q["ROOM"], q["WAITING"]) for q in rows(lines)] == [("arena", room, "2")]
     assert {e["PLAYER"]: e["POSITION"] for e in rows(entries)} == {"cat": "2", "dan": "1"}
-    assert [q["entries"] for q in json.loads(cli("queue", "-o", "json").stdout)] == [2]
+    assert [e["STILL ABOUT"] for e in rows(entries)] == ["-", "-"]  # no seat came free yet
+    told = json.loads(cli("queue", "-o", "json").stdout)
+    assert [q["entries"] for q in told["lines"]] == [2]
+    assert sorted(a["player"] for a in told["waiting"]) == ["cat", "dan"]
+    assert json.loads(cli("queue", "--fleet", "default", "-o", "json").stdout) == {
+        "lines": [], "waiting": []}
     assert cli("queue", "remove", "dan").stdout == (
         "dan stands in line no more: allocation vip was cancelled\n")
     assert "stands in no line" in cli("queue", "remove", "dan", code=1).stderr

@@ -24,6 +24,7 @@ from terminal import Terminal
 # Every such verb, with arguments it is content with.
 VERBS = {
     "status": [],
+    "top": ["--once"],
     "servers": [],
     "server": ["1"],
     "sessions": [],
@@ -55,6 +56,9 @@ VERBS_OF_ROOMS = {
     "host": ["1"],
     "players": [],
     "player": ["alice"],
+    "seats": [],
+    "refusals": [],
+    "changes": [],
     "ban issue": ["alice", "--reason", "cheating", "--expires", "30d"],
     "ban show": ["1"],
     "ban list": [],
@@ -71,6 +75,7 @@ VERBS_OF_ROOMS = {
     "host disable": ["1"],
     "kick": ["1"],
     "bots": ["arena"],
+    "backup": ["-"],  # in test_backup.py
 }
 
 every_verb = pytest.mark.parametrize("verb", [*VERBS, *VERBS_OF_ROOMS])
@@ -175,6 +180,7 @@ def sheet(cli, *commands):
     return text
 
 
+@pytest.mark.embedded
 def test_status(scene, cli):
     snapshot.check("status", sheet(cli, ["status"]))
 
@@ -344,15 +350,15 @@ def test_changes(scene, cli):
 def test_drain_waits_and_shows_what_is_left(scene, background):
     scene.asker.allocate(105, region=EU)
     draining = background("drain", "1")
-    draining.shows("server 1 is draining: 2 matches left\n")
+    draining.shows(r"server 1 is draining: 2 matches left \(20 players\)\n")
     scene.eu.end(101)
-    draining.shows("1 match left\n")
+    draining.shows(r"1 match left \(10 players\)\n")
     assert draining.process.poll() is None
     scene.eu.end(105)
     assert draining.ends() == 0
     assert draining.text().splitlines() == [
-        "server 1 is draining: 2 matches left",
-        "server 1 is draining: 1 match left",
+        "server 1 is draining: 2 matches left (20 players)",
+        "server 1 is draining: 1 match left (10 players)",
         "server 1 is drained: it holds no match",
     ]
     assert scene.asker.refuse(106, region=EU) == "No servers available"
@@ -360,7 +366,7 @@ def test_drain_waits_and_shows_what_is_left(scene, background):
 
 def test_drain_on_a_terminal_writes_over_its_line(scene):
     with Terminal("drain", "1", *where(scene)) as terminal:
-        terminal.shows(r"server 1 is draining: 1 match left, [1-9] s")
+        terminal.shows(r"server 1 is draining: 1 match left \(\d+ players\), [1-9] s")
         scene.eu.end(101)
         assert terminal.ends() == 0
         assert terminal.screen.text.strip() == "server 1 is drained: it holds no match"
@@ -621,7 +627,7 @@ def test_wrong_words_suggest_the_right_one(typed, meant):
         (["servers", "--limit", "0"], "--limit takes a number"),
         (["ticket", "1", "--wait", "1w"], "--wait takes a time"),
         (["token", "enrol"], "--role is needed"),
-        (["status", "--url", "ftp://x"], "is no URL"),
+        (["status", "--url", "ftp://x"], "--url takes a URL as"),
         (["status", "--token", "a b"], "no access token"),
         (["token"], "token enrol"),
     ],
@@ -955,6 +961,14 @@ def test_watch_draws_over_a_terminal(world):
         assert terminal.is_as_before()
 
 
+def test_watch_on_a_terminal_that_cannot_be_drawn_over_prints_blocks(world):
+    with Terminal("servers", "--watch", *where(world), env={"TERM": "dumb"}) as terminal:
+        terminal.wait(lambda: terminal.raw.count("STATUS") == 2, "two blocks")
+        assert "\x1b" not in terminal.raw
+        terminal.press("\x03")
+        assert terminal.ends() == 0
+
+
 def test_watch_fits_any_size(scene):
     for lobby in range(200, 220):
         scene.asker.refuse(lobby, region=SG)
@@ -1096,7 +1110,7 @@ def test_events_from_a_given_one(scene, cli, background):
     scene.wait(lambda: happens(scene, following), "event")
     event = json.loads(following.text())
     scene.asker.refuse(700, region=SG)
-    rest = background("events", "--kinds", "ticket", "--json", "--from", event["id"])
+    rest = background("events", "--kinds", "ticket", "-o", "json", "--from", event["id"])
     rest.shows('"lobby":700')
     assert event["id"] not in {json.loads(x)["id"] for x in rest.text().splitlines()}
 

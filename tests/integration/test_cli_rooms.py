@@ -58,6 +58,7 @@ SOMETHING_ELSE_EACH_TIME = [
     (r"^(servers|load_percent) +[\d.]+$", r"\1  <n>"),
     (r" \d+%( +\d+% +\d+%)", r" <load>\1"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "<date>"),
+    (r"the oldest since \d+ s", "the oldest since <s>"),
 ]
 
 
@@ -156,6 +157,8 @@ def test_refusals_are_the_apis_sentence(world, cli):
         (["room", "create", "a/b/c"], "GAME/SERVER"),
         (["room", "join", "12", "--region", "EU"], "region is for a room that is chosen"),
         (["player"], "needs an ACCOUNT"),
+        (["player", "a", "--at", "noon"], "--at takes a time of the day as 03:12 in UTC"),
+        (["player", "a", "--at", "03:12", "--since", "2h"], "takes --at or --since, not both"),
         (["ban", "issue", "--reason", "x", "--expires", "1d"], "needs a ACCOUNT"),
         (["ban", "issue", "a", "--reason", "x"], "--expires is needed"),
         (["stdin", "3"], "needs a LINE"),
@@ -193,6 +196,7 @@ def test_what_lists_and_objects_look_like(scene, cli):
     snapshot.check("rooms", sheet(
         cli, ["rooms"], ["rooms", "--state", "open", "-o", "wide"], ["room", "show", "1"],
         ["hosts"], ["host", "1"], ["players"], ["player", "ben"], ["player", "nobody"],
+        ["seats"], ["refusals"], ["changes"],
         ["sessions"], ["tickets"], ["why", "1"], ["fleets"]))
 
 
@@ -216,7 +220,9 @@ def test_status_counts_rooms(scene, cli):
 @arena
 def test_json_is_what_the_api_answers(scene, cli):
     both = json.loads(cli("player", "ben", "-o", "json").stdout)
-    assert [s["room"] for s in both["seats"]] == ["1"] and both["bans"] == []
+    assert [s["room"] for s in both["player"]["places"]] == ["1"]
+    assert both["player"]["bans"] == []
+    assert [e["step"] for e in both["journey"]["entries"]] == ["joined", "reserved", "asked"]
 
 
 # --- bans
@@ -250,6 +256,25 @@ def test_a_version_that_is_not_switched_to_is_not_the_one_played(host, world, cl
 
 
 @arena
+def test_which_version_runs_where(scene, cli):
+    """Of two rooms one is over: it runs nowhere."""
+    def where(*more):
+        return json.loads(cli("version", "where", *more, "-o", "json").stdout)
+
+    (place,) = where()
+    assert (place["fleet"], place["version"], place["rooms"], place["players"]) == ("arena", "1.0", 1, 1)
+    assert place["host_name"] == scene.name
+    cli("room", "create", "arena", "--account", "dora")
+    (place,) = where("arena")
+    assert (place["rooms"], place["players"]) == (2, 1)
+    assert where("--version", "9") == []
+    assert "no fleet 'nope'" in cli("version", "where", "nope", code=1).stderr
+    table = cli("version", "where").stdout.split("\n")
+    assert table[0].split() == ["FLEET", "VERSION", "HOST", "REGION", "DEPLOYMENT", "ROOMS", "PLAYERS"]
+    assert table[1].split()[-2:] == ["2", "1"]
+
+
+@arena
 def test_what_operators_turn_off_and_on(scene, world, cli):
     query = {"fleet": "arena", "version": "1.0"}
     archive = io.BytesIO()
@@ -270,13 +295,29 @@ def test_what_operators_turn_off_and_on(scene, world, cli):
 
 
 @arena
+def test_a_host_has_a_name(scene, world, cli):
+    by_number, by_name = (json.loads(cli("host", host, "-o", "json").stdout)
+                          for host in ("1", scene.name))
+    assert by_name["id"] == by_number["id"] == "1"
+    assert cli("host", scene.name).stdout.startswith("May it be taken away now? No: ")
+    assert "no more game servers" in cli("host", "disable", scene.name).stdout
+    assert world.api.get("/v1/hosts/1")["enabled"] is False
+    cli("host", "enable", scene.name)
+    assert world.api.get("/v1/hosts/1")["enabled"] is True
+    assert cli("host", "elsewhere", code=1).stderr == \
+        "muster host: There is no host 'elsewhere'; 'muster hosts' lists them.\n"
+    assert "HOST is a number" in cli("host", "", code=2).stderr
+    assert [h["id"] for h in world.api.get("/v1/hosts?name=elsewhere")["items"]] == []
+
+
+@arena
 def test_a_player_is_thrown_out(scene, cli):
-    (seat,) = json.loads(cli("players", "--account", "ben", "-o", "json").stdout)
-    said = cli("kick", seat["id"], "--reason", "asleep").stdout
-    assert said == f"seat {seat['id']} is free, and its player is thrown out\n"
+    (seat,) = json.loads(cli("players", "--search", "ben", "-o", "json").stdout)
+    said = cli("kick", seat["seat"], "--reason", "asleep").stdout
+    assert said == f"seat {seat['seat']} is free, and its player is thrown out\n"
     assert scene.kicked.get(timeout=10)[1]["reason"] == "asleep"
-    assert json.loads(cli("players", "--account", "ben", "-o", "json").stdout) == []
-    assert "There is no seat" in cli("kick", seat["id"], code=1).stderr
+    assert json.loads(cli("players", "--search", "ben", "-o", "json").stdout) == []
+    assert "There is no seat" in cli("kick", seat["seat"], code=1).stderr
 
 
 # --- servers
@@ -363,6 +404,51 @@ def test_bots_say_why_they_get_no_seat(world):
 # --- real processes
 
 
+@arena
+def test_an_upload_shows_bytes_and_rate(cli, world, tmp_path):
+    path = tmp_path / "game.tar.gz"
+    with tarfile.open(path, "w:gz", compresslevel=0) as archive:
+        info = tarfile.TarInfo("data")
+        info.size = 8 << 20
+        archive.addfile(info, io.BytesIO(bytes(8 << 20)))
+    with Terminal("deploy", "arena", "2.0", path, *where(world), columns=80) as terminal:
+        assert terminal.ends() == 0
+        bars = re.findall(r"\r\x1b\[K\[[# ]{30}\] +\d+ %, \d+\.\d of 8\.0 MiB, \d+\.\d MiB/s",
+                          terminal.raw)
+        assert bars and "MiB" not in terminal.screen.text
+        assert terminal.screen.text.startswith("deployment 1 (")
+    assert "%" not in cli("deploy", "arena", "2.0", path).stdout, "too short for a line"
+
+
+@arena
+def test_a_disabled_host_is_waited_for(host, cli, world):
+    """Rooms and players that are left are shown until there are none."""
+    seat = json.loads(cli("room", "create", "arena", "--account", "anna", "-o", "json").stdout)
+    server = host.spawned.get(timeout=10)
+    server.joined(seat["key"])
+    gave_up = cli("host", "disable", "1", "--timeout", "1s", code=1)
+    assert "stopped waiting with 1 room left (1 player); host 1 stays disabled" in gave_up.stderr
+    assert "'muster host enable 1' takes that back" in gave_up.stderr
+    with subprocess.Popen([binary(), "host", "disable", "1", "--wait", *where(world)],
+                          stdout=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stdout.readline() == "host 1 gets nothing new: 1 room left (1 player)\n"
+        cli("terminate", server.id)
+        assert waiting.stdout.read().splitlines()[-1] == "host 1 is empty: no room is there"
+        assert waiting.wait(10) == 0
+
+
+@arena
+def test_a_ban_is_watched(host, cli, world):
+    cli("ban", "issue", "alice", "--reason", "cheating", "--expires", "30d")
+    with subprocess.Popen([binary(), "ban", "show", "1", "--watch", *where(world)],
+                          stdout=subprocess.PIPE, text=True) as watching:
+        assert any(re.match(r"reason +cheating$", line) for line in watching.stdout)
+        cli("ban", "update", "1", "--reason", "forgiven", "--expires", "30d")
+        assert any(re.match(r"reason +forgiven$", line) for line in watching.stdout)
+        watching.terminate()
+        assert watching.wait(10) == 0
+
+
 @pytest.fixture
 def arena_host(make_world, tmp_path):
     """A Muster and a host that starts real arenas. Returns the world."""
@@ -394,7 +480,7 @@ def test_logs_input_and_end_of_a_real_server(arena_host):
 
     seat = json.loads(ask("room", "create", "arena", "--account", "anna", "-o", "json"))
     server = json.loads(ask("room", "show", seat["id"], "-o", "json"))["server"]
-    with subprocess.Popen([binary(), "logs", server, "-f", *where(arena_host)],
+    with subprocess.Popen([binary(), "logs", server, "--watch", *where(arena_host)],
                           stdout=subprocess.PIPE, text=True) as following, \
             socket.create_connection(
                 (seat["location"]["host"], seat["location"]["ports"][0])) as game:
@@ -402,6 +488,8 @@ def test_logs_input_and_end_of_a_real_server(arena_host):
         game.sendall(seat["key"].encode() + b"\n")
         assert lines.readline() == "welcome anna\n"
         assert any("anna" in line for line in following.stdout), "it is printed as it happens"
+        objects = [json.loads(x) for x in ask("logs", server, "-o", "json").splitlines()]
+        assert any("anna" in x["line"] for x in objects)
         assert ask("stdin", server, "five minutes") == f"server {server} has been given the line\n"
         assert "operator: five minutes\n" in lines
         assert "anna" in ask("logs", server, "--lines", "50")

@@ -98,6 +98,7 @@ def test_restart_after_a_step_keeps_everything(clock_world, clock, step_s):
     assert server.validate(7, 1).ok == (step_s < 0), "up to ten minutes count as time that passed"
 
 
+@pytest.mark.embedded
 @pytest.mark.muster(heartbeat_ms=1500)
 def test_stopped_muster_calls_nobody_silent(world):
     """SIGSTOP for longer than the timeout, while the servers say nothing either."""
@@ -118,6 +119,7 @@ def test_stopped_muster_calls_nobody_silent(world):
     assert not asker.find("MGR_MATCH_EVENT")
 
 
+@pytest.mark.embedded
 @pytest.mark.muster(ack_ms=1000)
 def test_stopped_muster_does_not_blame_a_server_for_its_ack(world):
     """The ACK lay in the socket while Muster did not run."""

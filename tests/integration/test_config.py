@@ -9,7 +9,7 @@ import pytest
 from muster_proc import REPO, binary, run
 
 SECTIONS = (
-    "regions, fleets, tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, "
+    "regions, fleets, tokens, default_region, rates, geo, history, cluster, timeouts, limits, listen, http, tls, "
     "log, access, nats, pubsub, routes, kubernetes"
 )
 NAME = "A-Z a-z 0-9 . _ -"

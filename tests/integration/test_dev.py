@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def child(terminal, verb):
 
 def hints(terminal):
     """The commands it shows, as a shell would read them."""
-    text = terminal.shows(r"drain \d+")
+    text = terminal.shows(r"Try in another terminal(.|\n)*drain \d+")
     block = text[text.index("Try in another terminal") :].replace("\\\n", "")
     return [line.split() for line in block.splitlines()[1:] if line.strip()]
 
@@ -101,7 +102,7 @@ def test_screen_shows_regions_allocations_and_events(dev):
 def test_commands_it_shows_work_as_they_stand(dev):
     terminal = dev()
     terminal.shows("1 done")
-    allocate, why, drain, room = hints(terminal)
+    _, allocate, why, drain, room = hints(terminal)
     assert allocate[0] == why[0] == drain[0] == room[0] == binary()
     allocated = run(*allocate[1:])
     assert allocated.returncode == 0, allocated.stderr
@@ -122,7 +123,7 @@ def test_commands_it_shows_work_as_they_stand(dev):
 def test_refusals_are_shown_with_their_reason(dev):
     terminal = dev()
     terminal.shows("1 done")
-    allocate = hints(terminal)[0]
+    allocate = hints(terminal)[1]
     at = allocate.index("--region")
     assert run(*allocate[1:at], "--region", "BR", *allocate[at + 2 :]).returncode == 1
     terminal.shows(r"REFUSED BECAUSE(.|\n)*No servers available +\d+ +\d+ +cli +BR")
@@ -150,7 +151,7 @@ def test_stopping_gives_the_terminal_back_and_ends_everything(dev, how):
 def test_rooms_appear_fill_and_vanish(dev):
     terminal = dev(rows=60)
     terminal.shows(r"rooms +[1-9] open, \d+ starting, \d+ ending; [1-9] player")
-    room = hints(terminal)[3]
+    room = hints(terminal)[4]
     there = room[room.index("--url") :]
 
     def has_ended():
@@ -223,6 +224,18 @@ def test_any_size_fits(dev):
     terminal.shows(r"(?s)allocations/s.*Try in another terminal")
 
 
+def test_the_console_is_one_click_away(dev):
+    """On the screen behind its short address, as a line where there are lines; and it logs in."""
+    terminal = dev()
+    terminal.shows(r"http://127\.0\.0\.1:\d+ \(the console: click it\)")
+    link, = terminal.screen.links
+    url, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/#token=(\S+)", link).groups()
+    asked = urllib.request.Request(f"{url}/v1/me", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        assert "muster_admin" in json.load(answer)["scopes"]
+    assert ["console", "--url", url] == hints(terminal)[0][1:4]
+
+
 def test_failed_start_is_told_on_the_ordinary_screen(dev, tmp_path):
     (tmp_path / "data").write_text("not a folder")
     terminal = dev()
@@ -237,6 +250,8 @@ def test_plain_lines_when_asked_for(dev):
     assert terminal.ends() == 0
     assert terminal.screen.alternate is None and "\x1b" not in terminal.raw
     assert "Try in another terminal" in terminal.raw and "dev: all stopped" in terminal.raw
+    assert re.search(r"^  http://127\.0\.0\.1:\d+/#token=\S+\r?$", terminal.raw, re.MULTILINE)
+    assert "whoever has this link is administrator for 12 h" in terminal.raw
 
 
 def test_no_colours_where_they_are_not_wanted(dev):
@@ -261,7 +276,7 @@ def test_second_one_beside_the_first_takes_free_ports(dev, tmp_path):
 def test_status_says_what_the_screen_shows(dev):
     terminal = dev()
     terminal.shows("1 done")
-    url, data = re.search(r"--url (\S+) --data (\S+)", " ".join(hints(terminal)[2])).groups()
+    url, data = re.search(r"--url (\S+) --data (\S+)", " ".join(hints(terminal)[3])).groups()
     status = json.loads(run("status", "--url", url, "--data", data, "-o", "json").stdout)
     assert status["servers"]["available"] == 6
     assert status["allocations"]["done"] >= 1

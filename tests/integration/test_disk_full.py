@@ -8,6 +8,8 @@ from gate import Gate, SmallDisk
 from muster_proc import run
 from peers import Late
 
+pytestmark = pytest.mark.embedded  # what is gated or filled is the data folder's disk
+
 
 @pytest.fixture(params=["small tmpfs", "shim"])
 def disk(request, tmp_path, gate_library):
@@ -116,6 +118,6 @@ def test_start_on_a_full_disk_names_the_cause(disk):
     """It spoke of an I/O error."""
     disk.fill()
     result = run("serve", "--dev", "--data", disk.folder / "data", "--server-port", 0,
-                 "--manager-port", 0, "--http", "127.0.0.1:0", env=disk.env, timeout_s=15)
+                 "--manager-port", 0, "--client-port", 0, "--http", "127.0.0.1:0", env=disk.env, timeout_s=15)
     assert result.returncode == 1
     assert "no space left on the device" in result.stderr.lower()

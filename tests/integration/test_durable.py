@@ -7,6 +7,8 @@ import chat
 import pytest
 from gate import Gate
 
+pytestmark = pytest.mark.embedded  # what is gated or filled is the data folder's disk
+
 
 @pytest.fixture
 def gate(gate_library, tmp_path):

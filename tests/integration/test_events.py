@@ -1,7 +1,6 @@
 """GET /v1/events: every durable change once, in order, across everything that can happen."""
 
 import random
-import sqlite3
 
 import pytest
 from events import Reader, journal_events, list_all, metric, place
@@ -20,14 +19,14 @@ def assert_all_seen(world, who, after="0"):
     """What he has is what the journal has: the same changes, in the same order, each once."""
     seen = [(e.id, e.type, e.data.get("gone", False), int(e.data["id"])) for e in who.changes()]
     stored = [(i, kind, gone, row["id"]) for i, kind, gone, row in
-              journal_events(world.muster.data, after)]
+              journal_events(world.muster, after)]
     assert len(seen) == len(stored)
     assert seen == stored
 
 
 def assert_rows_are_told_truly(world, who):
     """The words of each event are the numbers of its row."""
-    rows = {i: row for i, _, gone, row in journal_events(world.muster.data) if not gone}
+    rows = {i: row for i, _, gone, row in journal_events(world.muster) if not gone}
     compared = 0
     for event in who.of("ticket", "session"):
         if event.data.get("gone"):
@@ -133,6 +132,7 @@ def test_last_id_as_an_argument(world):
     assert not [e for e in late.events if e.data.get("lobby") == 7]
 
 
+@pytest.mark.embedded
 def test_nothing_is_shown_before_it_is_durable(make_world, gate_library, tmp_path):
     """The disk stands still while a ticket is opened: nobody hears of it, not even in the load."""
     folder = tmp_path / "disk"
@@ -156,6 +156,7 @@ def test_nothing_is_shown_before_it_is_durable(make_world, gate_library, tmp_pat
     who.expect_event("ticket", lobby=7, state="done")
 
 
+@pytest.mark.embedded
 def test_reader_on_a_full_disk_sees_what_was_kept_and_nothing_else(make_world, gate_library, tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -243,15 +244,9 @@ def test_id_that_is_no_longer_held_is_a_gap(world):
     who.close()
     who.last_id = "2.0"
     seen = len(who.changes())
-
-    def folded():
-        with sqlite3.connect(f"file:{world.muster.data / 'state.db'}?mode=ro", uri=True) as db:
-            return db.execute("SELECT value FROM meta WHERE key = 'folded_seq'").fetchone()[0] >= 60
-
-    world.wait(folded, "fold of the journal")
+    world.wait(lambda: world.muster.folded() >= 60, "fold of the journal")
     assert world.muster.term() == 0
-    with sqlite3.connect(world.muster.data / "journal.db") as db:
-        db.execute("DELETE FROM journal WHERE seq <= 40")
+    world.muster.forget_journal(40)
     world.muster.restart()
     who.reconnect()
     gap = who.expect_event("gap")
@@ -263,7 +258,7 @@ def test_id_that_is_no_longer_held_is_a_gap(world):
     who.expect_event("ticket", lobby=100, state="done")
     later = who.changes()[seen + 1 :]
     assert place(later[0].id) > place("40")
-    assert [e.id for e in later] == [i for i, *_ in journal_events(world.muster.data, "40")]
+    assert [e.id for e in later] == [i for i, *_ in journal_events(world.muster, "40")]
 
 
 def test_slow_readers_cost_no_memory_and_miss_nothing(world):

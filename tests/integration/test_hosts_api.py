@@ -54,7 +54,9 @@ def test_the_first_heartbeat_registers_a_host(world):
         "host-9", "203.0.113.9", "http://127.0.0.1:1")
     assert (shown["region"], shown["slots"], shown["enabled"]) == ("EU", 8, True)
     assert shown["passed_over"] is None and shown["cpu_percent"] == 12.5
-    assert shown == world.api.get(f"/v1/hosts/{told['host']}")
+    alone = world.api.get(f"/v1/hosts/{told['host']}")
+    assert alone.pop("removal")["now"] is True
+    assert shown == alone
     again = world.api.post("/v1/agent/heartbeat", **beat(beat=2, memory_percent=97))
     assert again["host"] == told["host"]
     assert world.api.get(f"/v1/hosts/{told['host']}")["passed_over"] == "overloaded"

@@ -30,7 +30,7 @@ def test_health_and_readiness_need_no_token(world):
     ready = anonymous(world).get("/readyz")
     assert ready["store"] == "writable"
     assert world.muster.ready_line.startswith(
-        "ready http={http} server={server} manager={manager} ".format(**ready["ports"]))
+        "ready http={http} server={server} manager={manager} client={client}".format(**ready["ports"]))
 
 
 def test_metrics_are_open_in_development(world):
@@ -74,6 +74,20 @@ def test_status(world):
     eu = next(r for r in status["regions"] if r["name"] == "EU")
     assert eu["servers"]["available"] == 1 and eu["slots"] == {"used": 1, "total": 3}
     assert server.server_id
+
+
+@pytest.mark.embedded
+def test_status_says_how_the_store_keeps_up(world):
+    world.server(capacity=3)
+    world.chat().allocate(1)
+    storage = world.api.get("/v1/status")["storage"]
+    assert storage["commits"] >= 3 and storage["batches_waiting"] in (0, 1, 2)
+    assert 0 < storage["commit_p50_ms"] <= storage["commit_p99_ms"]
+    assert storage["journal_bytes"] > 0 and storage["state_bytes"] > 0
+    assert 0 < storage["disk_free_bytes"] <= storage["disk_bytes"]
+    world.wait(lambda: world.api.get("/v1/status")["storage"]["fold_lag"] == 0, "the fold")
+    text = anonymous(world).ask("GET", "/metrics").body.decode()
+    assert re.search(r"^muster_store_disk_free_bytes \d+$", text, re.M)
 
 
 # --- looking
@@ -532,6 +546,7 @@ def gated(gate, make_world):
     gate.open()
 
 
+@pytest.mark.embedded
 def test_read_waits_for_what_it_shows(gated, gate):
     server, asker = gated.server(on_allocate="silent"), gated.chat()
     asker.request(7)
@@ -554,6 +569,7 @@ def test_read_waits_for_what_it_shows(gated, gate):
     assert [call.answered().status for call in calls[1:]] == [200, 200, 404]
 
 
+@pytest.mark.embedded
 def test_repeat_while_the_first_is_under_way_waits_for_it(gated, gate):
     server = gated.server()
     api = gated.api
@@ -571,6 +587,7 @@ def test_repeat_while_the_first_is_under_way_waits_for_it(gated, gate):
     assert len([a for a in api.all("/v1/audit") if a["action"] == "drain"]) == 1
 
 
+@pytest.mark.embedded
 def test_broken_disk_is_told(gated, gate):
     server, asker = gated.server(), gated.chat()
     asker.allocate(1)
@@ -732,7 +749,7 @@ def test_http_port_that_is_taken_is_named(tmp_path, make_world):
     taken = "127.0.0.1:{}".format(other.muster.http_address[1])
     muster = Muster(tmp_path)
     muster.arguments = lambda *_: [
-        "serve", "--dev", "--data", tmp_path / "data", "--server-port", 0, "--manager-port", 0,
+        "serve", "--dev", "--data", tmp_path / "data", "--server-port", 0, "--manager-port", 0, "--client-port", 0,
         "--http", taken]
     with pytest.raises(AssertionError) as refusal:
         muster.start()
@@ -758,6 +775,7 @@ def test_long_search_is_cut_into_pages(world):
     assert len(world.api.all("/v1/tickets", limit=1000)) == n
 
 
+@pytest.mark.embedded
 def test_request_during_the_stop_is_told(gated, gate):
     """Muster waits for the disk, and a client with an open connection asks for something."""
     api, asker = gated.api, gated.chat()

@@ -58,6 +58,8 @@ def something_of_everything(folder):
         world.api.post("/ban/issue", account="bob", expires="2999-01-01 00:00:00", reason="cheats")
         world.deployment = upload(world)
         world.party = place_party(world)
+        world.lobby = world.api.ask("POST", "/v1/lobbies", data={
+            "teams": [[{"account": 1}], [{"account": 2}]]}).json["id"]
         yield world
     world.stop()
 
@@ -119,7 +121,7 @@ def test_document_has_what_the_standard_asks_for(document):
             assert "content" in response or status == "204"
             for content in response.get("content", {}).values():
                 assert content["schema"]
-        assert {"200", "204"} & set(operation["responses"])
+        assert {"200", "201", "204"} & set(operation["responses"])
         for way in operation["security"]:
             for scheme in way:
                 assert scheme in document["components"]["securitySchemes"]
@@ -213,6 +215,11 @@ KNOWN = {
 }
 
 
+TEAMS = [[[{"account": 7}], [{"account": 8, "name": "Bea", "slot": 3}]], [[{"account": 9}]],
+         [[{"account": 9}], []], [[]], [[{"acount": 7}]], [[{"account": 7}, {"account": 7}]]]
+GROUPS = [[], [], [[7, 8]], [[9]], [[]], [[7], [7]]]
+
+
 def valid_values(schema, name=None):
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
@@ -224,6 +231,8 @@ def valid_values(schema, name=None):
         return st.sampled_from([{}, {"map": "dust"}, {"EU": 31}, {"level": {"@func": ">", "@value": 5}}])
     if schema["type"] == "array":
         items = schema["items"]
+        if items.get("type") == "array":
+            return st.sampled_from(TEAMS if "$ref" in items["items"] else GROUPS)
         if items["type"] == "object":
             return st.sampled_from([[], [{"token": "rubbish", "ip": "1.2.3.4"}], [{"ip": 7}]])
         words = st.sampled_from(items["enum"]) if "enum" in items else st.sampled_from(["EU", "USE"])
@@ -273,6 +282,8 @@ def requests(draw, document, players_only=False):
         name = parameter["name"]
         if name == "wait":
             query[name] = draw(st.sampled_from([0, "x", 61]))
+        elif parameter["in"] == "path" and right and path.startswith("/v1/lobbies/"):
+            where = where.replace("{%s}" % name, str(draw(st.integers(2**30, 2**30 + 5))))
         elif parameter["in"] == "path":
             value = draw(valid_values(schema_of(parameter), name) if right
                          else st.text("abc019 .-_~%ä", min_size=1, max_size=70))
@@ -341,7 +352,7 @@ def ask_something(busy, document, data, request):
     check_answer(document, operation, answer)
 
 
-THINGS = {"get_room": lambda world: world.room, "server_logs": lambda world: world.spawned,
+THINGS = {"get_lobby": lambda world: world.lobby, "get_room": lambda world: world.room, "server_logs": lambda world: world.spawned,
           "get_deployment": lambda world: world.deployment["id"],
           "get_party": lambda world: world.party}
 

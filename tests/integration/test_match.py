@@ -248,3 +248,18 @@ def test_events_are_owed_across_a_restart(world, how):
     asker.register()
     asker.expect_event(7, READY)
     asker.expect_event(7, ENDED)
+
+
+# --- what a chat server has heard
+
+
+def test_what_was_told_before_an_orderly_end_is_not_told_again(world):
+    """That it has left is stored with the next batch; an orderly end does not wait for one."""
+    server, asker = open_match(world)
+    server.ready_answer(7)
+    asker.expect_event(7, READY)
+    world.restart()
+    asker.reconnect()
+    asker.barrier()
+    world.elapse(0.3)
+    assert not asker.find("MGR_MATCH_EVENT", kind=READY)

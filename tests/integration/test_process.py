@@ -29,9 +29,9 @@ def logged_pairs(world, event):
 
 
 def test_ready_line(world):
-    """One line, with - for a door that does not exist yet."""
     assert re.fullmatch(
-        r"ready http=127\.0\.0\.1:\d+ server=127\.0\.0\.1:\d+ manager=127\.0\.0\.1:\d+ client=-",
+        r"ready http=127\.0\.0\.1:\d+ server=127\.0\.0\.1:\d+ manager=127\.0\.0\.1:\d+ "
+        r"client=127\.0\.0\.1:\d+",
         world.muster.ready_line,
     )
 
@@ -43,7 +43,7 @@ def test_ready_means_ready(world):
 
 def test_development_mode_says_so_loudly(world):
     (line,) = (line for line in world.muster.log_lines() if "DEVELOPMENT" in line["msg"])
-    assert line["level"] == "warn"
+    assert line["level"] == "warn" and "every enrolment token is accepted" in line["msg"]
 
 
 def test_development_mode_listens_on_loopback_only(world):
@@ -97,14 +97,15 @@ def test_given_ports_are_used(tmp_path):
 def test_port_in_use_is_named(world, tmp_path):
     taken = world.muster.server_address[1]
     _, why = refused_start(
-        "--dev", "--data", tmp_path / "d", "--server-port", taken, "--manager-port", 0
+        "--dev", "--data", tmp_path / "d", "--server-port", taken, "--manager-port", 0, "--client-port", 0
     )
     assert str(taken) in why
 
 
+@pytest.mark.embedded
 def test_second_process_on_the_same_folder_is_refused(world):
     code, why = refused_start(
-        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0
+        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0, "--client-port", 0
     )
     assert "in use" in why or "another process" in why
     assert str(world.muster.data) in why
@@ -117,6 +118,7 @@ def test_folder_is_free_again_after_a_crash(world):
     world.server()
 
 
+@pytest.mark.embedded
 def test_unknown_format_of_the_folder_is_refused(world):
     world.server()
     assert world.muster.term() == 0
@@ -124,7 +126,7 @@ def test_unknown_format_of_the_folder_is_refused(world):
         with sqlite3.connect(world.muster.data / name) as db:
             db.execute("PRAGMA user_version = 9999")
     _, why = refused_start(
-        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0
+        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0, "--client-port", 0
     )
     assert "9999" in why and "format" in why.lower()
 
@@ -136,19 +138,20 @@ def test_damaged_journal_is_refused_not_overwritten(world):
     damaged = b"this is not a database" * 500
     journal.write_bytes(damaged)
     _, why = refused_start(
-        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0
+        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0, "--client-port", 0
     )
     assert "journal.db" in why
     assert journal.read_bytes() == damaged
 
 
+@pytest.mark.embedded
 def test_missing_secret_of_a_folder_with_data_is_refused(world):
     """It was made anew, and a repeated request got another token for the same lobby."""
     world.server()
     assert world.muster.term() == 0
     (world.muster.data / "secret").unlink()
     code, why = refused_start(
-        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0
+        "--dev", "--data", world.muster.data, "--server-port", 0, "--manager-port", 0, "--client-port", 0
     )
     assert code == 1 and "secret is missing" in why and "backup" in why
     assert not (world.muster.data / "secret").exists()
@@ -159,7 +162,7 @@ def test_too_few_descriptors_are_named(tmp_path, n):
     """It aborted without a word, or advised to restore a backup."""
     result = subprocess.run(
         [binary(), "serve", "--dev", "--data", tmp_path / "d", "--server-port", "0",
-         "--manager-port", "0", "--http", "127.0.0.1:0"],
+         "--manager-port", "0", "--client-port", "0", "--http", "127.0.0.1:0"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)),
     )
@@ -197,7 +200,9 @@ def test_no_credential_is_stored(world):
     asker = world.chat()
     guids = [asker.allocate(n).match_token.split("_")[2] for n in range(1, 6)]
     assert world.muster.term() == 0
-    for path in world.muster.data.iterdir():
+    kept = [p for p in world.muster.data.rglob("*") if p.is_file()]
+    assert any(p.parent.name == "history" for p in kept)
+    for path in kept:
         content = path.read_bytes()
         for guid in guids:
             assert guid.encode() not in content
@@ -254,6 +259,7 @@ def test_without_dev_and_without_tokens_nobody_gets_in(make_world):
         ["--server-port", "abc"],
         ["--server-port", "12x"],
         ["--manager-port"],
+        ["--client-port", "65536"],
         ["--config"],
         ["--data"],
         ["stray"],
@@ -312,7 +318,8 @@ def test_folder_that_cannot_be_made_is_named(tmp_path):
 def test_ports_of_the_configuration_are_used(make_world, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as s:
         free = s.getsockname()[1]
-    write_config(tmp_path / "ports.yaml", {"listen": {"server_port": free, "manager_port": 0}})
+    write_config(tmp_path / "ports.yaml", {"listen": {"server_port": free, "manager_port": 0,
+                                                      "client_port": 0}})
     muster = Muster(tmp_path)
     muster.arguments = lambda *_: [
         "serve", "--dev", "--data", tmp_path / "data", "--config", tmp_path / "ports.yaml",

@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import promql
+import yaml
 from muster_proc import REPO
 
 RULES = REPO / "packaging" / "prometheus" / "muster.rules.yml"
@@ -34,11 +36,7 @@ def test_each_alert_is_tested():
 
 
 def test_rules_speak_of_metrics_there_are():
-    table = (REPO / "src" / "api" / "metrics.def").read_text()
-    declared = set(re.findall(r'"((?:muster|process)_\w+)"', table))
-    expressions = re.sub(r"- name: \w+|\w+:\w+:\w+", "", RULES.read_text())
-    used = set(re.findall(r"\b(?:muster|process)_\w+", expressions))
-    for name in used:
-        base = re.sub(r"_(bucket|sum|count)$", "", name)
-        assert name in declared or base in declared, name
-    assert len(used) > 15
+    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    wrong = {rule["expr"]: promql.mistakes(rule["expr"]) for rule in rules}
+    assert not {text: found for text, found in wrong.items() if found}
+    assert len({name for rule in rules for name in promql.names(rule["expr"])}) > 15

@@ -336,7 +336,8 @@ class FromFile(Muster):
 
     def __init__(self, folder, **config):
         super().__init__(folder, config={
-            "listen": {"bind": "127.0.0.1", "server_port": 0, "manager_port": 0},
+            "listen": {"bind": "127.0.0.1", "server_port": 0, "manager_port": 0,
+                       "client_port": 0},
             "http": {"port": 0},
             **config,
         }, dev=False)
@@ -357,7 +358,8 @@ def from_file(tmp_path):
 def test_ports_and_addresses_stay(from_file):
     world = from_file
     lines = world.reload(
-        listen={"bind": "127.0.0.2", "server_port": 5000, "manager_port": 0, "connections": 7},
+        listen={"bind": "127.0.0.2", "server_port": 5000, "manager_port": 0, "client_port": 0,
+                "connections": 7},
         http={"port": 5001, "connections_per_address": 3},
         access={"gamespace": "other"},
         servers=9,
@@ -491,6 +493,8 @@ def test_what_was_read_again_holds_after_a_crash(world):
 def test_audit_knows_of_it(make_world):
     world = make_world(servers=5)
     world.reload(servers=6)
+    # It is stored with the first tick on which something can be.
+    world.wait(lambda: world.api.all("/v1/audit"), "a line in the audit")
     actions = [line["action"] for line in world.api.all("/v1/audit")]
     assert actions[:1] == ["configure"]
 

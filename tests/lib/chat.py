@@ -108,6 +108,14 @@ def mgr_allocation_cancel(lobby):
     return frame(0x2006, struct.pack("<i", lobby))
 
 
+def cl_connect(account, access_token):
+    return frame(0x0600, struct.pack("<i", account) + text(access_token))
+
+
+def cl_player_loading_status(lobby, account, loaded):
+    return frame(0x0603, struct.pack("<iib", lobby, account, loaded))
+
+
 # --- taking bytes apart
 
 
@@ -234,7 +242,44 @@ def _mgr_match_event(r):
     return {"lobby": r.i32(), "kind": r.i8(), "reason": r.text()}
 
 
+def _cl_connect_response(r):
+    if r.flag():
+        return {"ok": 1, "time_ms": r.i64()}
+    return {"ok": 0, "error": r.text()}
+
+
+def _team(r):
+    return [Message(account=r.i32(), name=r.text(), slot=r.i8()) for _ in range(r.i8())]
+
+
+def _card(r):
+    return {"game_type": r.i8(), "game_mode": r.i8(), "map": r.text(),
+            "team1": _team(r), "team2": _team(r)}
+
+
+def _cl_match_lobby_created(r):
+    return {"lobby": r.i32(), **_card(r)}
+
+
+def _cl_player_loading_status(r):
+    return {"lobby": r.i32(), "account": r.i32(), "loaded": r.flag()}
+
+
+def _cl_match_start(r):
+    return {"lobby": r.i32(), "ip": r.text(), "port": r.i32(), "match_token": r.text(),
+            **_card(r)}
+
+
+def _cl_match_aborted(r):
+    return {"lobby": r.i32(), "reason": r.text(), "requeued": r.flag()}
+
+
 FROM_MUSTER = {
+    0x0601: ("CL_CONNECT_RESPONSE", _cl_connect_response),
+    0x0602: ("CL_MATCH_LOBBY_CREATED", _cl_match_lobby_created),
+    0x0603: ("CL_PLAYER_LOADING_STATUS", _cl_player_loading_status),
+    0x0604: ("CL_MATCH_START", _cl_match_start),
+    0x0605: ("CL_MATCH_ABORTED", _cl_match_aborted),
     0x2A00: ("PING", _nothing),
     0x2A01: ("PONG", _nothing),
     0x2AFF: ("ERROR", _error),

@@ -9,7 +9,6 @@ import http.client
 import itertools
 import json
 import re
-import sqlite3
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -271,12 +270,10 @@ TYPES = {
 }
 
 
-def journal_events(data, after="0"):
+def journal_events(muster, after="0"):
     """What the stream must have shown: (id, type, gone, row) of every stored change after an id."""
     kinds = row_fields()
-    with sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True) as db:
-        rows = db.execute("SELECT seq, changes FROM journal ORDER BY seq").fetchall()
-    for seq, blob in rows:
+    for seq, blob in muster.journal():
         for index, (kind, gone, row) in enumerate(decode_batch(blob, kinds)):
             event_id = f"{seq}.{index}"
             if kind in TYPES and place(event_id) > place(after):

@@ -35,7 +35,13 @@ class FakeControl:
         self.batches = []
         self.answers = {}
         self.status = 200  # what batches are answered with
-        self.redirect = None
+        self.redirect = None  # a standby: where the leader is …
+        self.nobody_leads = False  # … or that there is none
+        self.shown = []  # each Authorization, by path
+        self.probes = 0
+        self.thawed = threading.Event()  # cleared: it accepts and never answers, as if stopped
+        self.thawed.set()
+        self.archives = {}
         self.connections = {}  # path -> set of client ports
         self.answer = lambda event: {}
         self.port = 0
@@ -53,6 +59,7 @@ class FakeControl:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                control.thawed.wait(DEADLINE_S)
                 status, answer, head = control.take(self, json.loads(body))
                 text = json.dumps(answer).encode()
                 self.send_response(status)
@@ -60,7 +67,23 @@ class FakeControl:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
-                self.wfile.write(text)
+                self.write(text)
+
+            def do_GET(self):
+                control.thawed.wait(DEADLINE_S)
+                status, body, head = control.give(self)
+                self.send_response(status)
+                for name, value in head.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.write(body)
+
+            def write(self, text):
+                try:
+                    self.wfile.write(text)
+                except OSError:
+                    pass  # whoever asked has gone
 
             def setup(self):
                 super().setup()
@@ -105,9 +128,33 @@ class FakeControl:
             self.changed.notify_all()
             return answer
 
-    def take_locked(self, request, body):
+    def give(self, request):
+        """What is asked with GET: who leads, and archives."""
+        with self.changed:
+            leads = not self.redirect and not self.nobody_leads
+            if request.path == "/leader":
+                self.probes += 1
+                self.changed.notify_all()
+                return 200 if leads else 503, b'{"leader":%s}' % str(leads).lower().encode(), {}
+            self.shown.append((request.path, request.headers["Authorization"]))
+            if not leads:
+                status, answer, head = self.stand_by(request)
+                return status, json.dumps(answer).encode(), head
+            digest = request.path.removeprefix("/v1/deployments/").removesuffix("/archive")
+            found = digest in self.archives
+            return 200 if found else 404, self.archives.get(digest, b"{}"), {}
+
+    def stand_by(self, request):
         if self.redirect:
-            return 307, {}, {"Location": self.redirect + request.path}
+            error = {"code": "not_the_leader", "message": f"The leader is at {self.redirect}"}
+            return 307, {"error": error}, {"Location": self.redirect + request.path}
+        error = {"code": "no_leader", "message": "No node leads cell default now. Ask again."}
+        return 503, {"error": error}, {"Retry-After": "1"}
+
+    def take_locked(self, request, body):
+        self.shown.append((request.path, request.headers["Authorization"]))
+        if self.redirect or self.nobody_leads:
+            return self.stand_by(request)
         if request.headers["Authorization"] != f"Bearer {self.token}":
             return 401, {"error": {"code": "bad_access_token", "message": "Who are you?"}}, {}
         if request.path == "/v1/agent/heartbeat":

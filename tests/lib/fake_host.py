@@ -114,6 +114,8 @@ class FakeHost:
             text = answer.read()
         finally:
             connection.close()
+        if answer.status == 503 and b'"no_leader"' in text:
+            raise ConnectionError("a node that is starting does not lead yet")
         assert answer.status == 200, (path, body, answer.status, text)
         return json.loads(text)
 

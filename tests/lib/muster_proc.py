@@ -1,10 +1,13 @@
 """One `muster serve` process: started on free ports, watched, and always stopped again."""
 
+import atexit
+import hashlib
 import json
 import os
 import re
 import selectors
 import signal
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -15,7 +18,11 @@ REPO = Path(__file__).resolve().parents[2]
 START_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
 
-READY_LINE = re.compile(r"^ready http=(\S+) server=(\S+) manager=(\S+) client=(\S+)$")
+READY_LINE = re.compile(
+    r"^(?:ready|standby) http=(\S+) server=(\S+) manager=(\S+) client=(\S+)$")
+
+STORE = os.environ.get("MUSTER_TEST_STORE", "")  # postgres: what is kept is kept there
+databases = []  # PostgreSQL servers of this process, none or one
 
 
 def binary():
@@ -40,6 +47,22 @@ def write_config(path, config):
     return path
 
 
+def database():
+    """The PostgreSQL server of this process. It ends with the thread that asks first, so conftest.py
+    asks for it."""
+    if not databases:
+        from postgres import Postgres
+        server = Postgres(settings={"max_connections": "400"})
+        databases.append(server.start())
+        atexit.register(server.close)
+    return databases[0]
+
+
+def cell_of(data):
+    """One for each data folder, also after a restart."""
+    return "t" + hashlib.sha256(str(Path(data).absolute()).encode()).hexdigest()[:24]
+
+
 def address(text):
     host, port = text.rsplit(":", 1)
     return host, int(port)
@@ -50,34 +73,40 @@ class NotReady(AssertionError):
 
 
 class Muster:
-    """config is a dict for --config, or None. Start it with start(), or use it in a with block."""
+    """config is a dict for --config, or None. Start it with start(), or use it in a with block.
+    embedded: what it keeps is in its data folder, whatever MUSTER_TEST_STORE says."""
 
-    def __init__(self, folder, config=None, dev=True, env=None, data=None):
+    def __init__(self, folder, config=None, dev=True, env=None, data=None, embedded=False):
         self.folder = Path(folder)
         self.data = Path(data) if data else self.folder / "data"
         self.log_path = self.folder / "muster.log"
         self.config = config
         self.dev = dev
+        self.cell_name = None if embedded or STORE != "postgres" else cell_of(self.data)
         self.env = env or {}
         self.binary = binary()
         self.process = None
         self.killed = False
         self.ready_line = None
         self.http_address = self.server_address = self.manager_address = None
+        self.client_address = None
 
-    def arguments(self, server_port=0, manager_port=0, http_port=0):
+    def arguments(self, server_port=0, manager_port=0, http_port=0, client_port=0):
         args = ["serve", "--data", self.data]
         if self.dev:
             args.append("--dev")
         if self.config is not None:
             args += ["--config", write_config(self.folder / "muster.yaml", self.config)]
+        if self.cell_name:
+            args += ["--store", database().url(), "--cell", self.cell_name]
         return [*args, "--server-port", server_port, "--manager-port", manager_port,
-                "--http", f"127.0.0.1:{http_port}"]
+                "--client-port", client_port, "--http", f"127.0.0.1:{http_port}"]
 
-    def start(self, server_port=0, manager_port=0, http_port=0):
+    def start(self, server_port=0, manager_port=0, http_port=0, client_port=0):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [self.binary, *map(str, self.arguments(server_port, manager_port, http_port))],
+                [self.binary, *map(str, self.arguments(server_port, manager_port, http_port,
+                                                       client_port))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -95,7 +124,7 @@ class Muster:
         output = b""
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            while b"\n" not in output:
+            while not (lines := [n for n in output.split(b"\n")[:-1] if n[:8] != b"standby "]):
                 left = deadline - time.monotonic()
                 if left <= 0 or not selector.select(left):
                     raise NotReady(f"no ready line within {START_DEADLINE_S} s\n{self.log()}")
@@ -103,13 +132,14 @@ class Muster:
                 if not data:
                     raise NotReady(f"it ended with {self.process.wait()}\n{self.log()}")
                 output += data
-        self.ready_line = output.decode().split("\n")[0]
+        self.ready_line = lines[0].decode()
         match = READY_LINE.match(self.ready_line)
         if not match:
             raise NotReady(f"not a ready line: {self.ready_line!r}")
         self.http_address = address(match[1])
         self.server_address = address(match[2])
         self.manager_address = address(match[3])
+        self.client_address = address(match[4])
 
     @property
     def pid(self):
@@ -127,6 +157,39 @@ class Muster:
         text = self.log()
         lines = logfmt.parse_all(text[: text.rfind("\n") + 1])
         return [line for line in lines if msg in (None, line["msg"])]
+
+    # --- what it stored
+
+    def query(self, file, sql):
+        """Of a data folder's file, or of its cell, whose tables have the same names."""
+        if self.cell_name:
+            return database().rows(f"SET search_path = muster_{self.cell_name}; {sql}")
+        with sqlite3.connect(f"file:{self.data / file}?mode=ro", uri=True) as db:
+            return db.execute(sql).fetchall()
+
+    def journal(self):
+        """(number, changes) of every batch that is kept, in order."""
+        sql = "SELECT seq, {} FROM journal ORDER BY seq"
+        packed = "encode(changes, 'hex')" if self.cell_name else "hex(changes)"
+        return [(int(seq), bytes.fromhex(text)) for seq, text in
+                self.query("journal.db", sql.format(packed))]
+
+    def folded(self):
+        """Up to which batch the tables are."""
+        sql = "SELECT seq FROM fold" if self.cell_name else \
+            "SELECT value FROM meta WHERE key = 'folded_seq'"
+        return int(self.query("state.db", sql)[0][0])
+
+    def forget_journal(self, last):
+        """As if it had been trimmed up to there; nobody serves it."""
+        sql = f"DELETE FROM journal WHERE seq <= {last}"
+        if self.cell_name:
+            self.query("journal.db", sql)
+            return
+        with sqlite3.connect(self.data / "journal.db") as db:
+            db.execute(sql)
+
+    # --- its life
 
     def resident_kib(self):
         status = Path(f"/proc/{self.pid}/status").read_text()
@@ -168,7 +231,7 @@ class Muster:
         while True:
             try:
                 return self.start(self.server_address[1], self.manager_address[1],
-                                  self.http_address[1])
+                                  self.http_address[1], self.client_address[1])
             except NotReady as e:
                 if "address already in use" not in str(e).splitlines()[-1] or \
                         time.monotonic() > deadline:

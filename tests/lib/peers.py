@@ -1,4 +1,4 @@
-"""Game servers and chat servers as Muster sees them, all driven by one thread.
+"""Game servers, chat servers and players' clients as Muster sees them, all driven by one thread.
 
 A Net holds the peers of one test. Whoever waits for something pumps every peer, so a game server
 acknowledges, lists and heartbeats by its script while the test waits on a chat server. Nothing
@@ -66,13 +66,14 @@ class Net:
 class Peer:
     """One TCP connection to one of Muster's ports, non-blocking, with an inbox of decoded messages."""
 
-    def __init__(self, net, address, name="peer", receive_buffer=None):
+    def __init__(self, net, address, name="peer", receive_buffer=None, source=None):
         self.net = net
         self.address = address
         self.name = name
         self.answers_ping = True
         self.next_beat_s = None
         self.receive_buffer = receive_buffer
+        self.source = source  # the address to connect from; None = as the system likes
         self.open()
 
     def __repr__(self):
@@ -91,6 +92,8 @@ class Peer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.settimeout(DEADLINE_S)
+        if self.source:
+            self.socket.bind((self.source, 0))
         self.socket.connect(self.address)
         self.socket.setblocking(False)
         self.interest = selectors.EVENT_READ
@@ -466,3 +469,37 @@ class ChatServer(Peer):
         """As GameServer.barrier, with the cancelling of a lobby nobody has."""
         unknown = chat.LOBBY_END - 1
         assert self.cancel(unknown).error == "Match not found"
+
+
+class Client(Peer):
+    """A player's game client."""
+
+    def __init__(self, net, address, account, token, **options):
+        self.account = account
+        self.token = token
+        super().__init__(net, address, name=f"player {account}", **options)
+
+    def say_hello(self):
+        self.send(chat.cl_connect(self.account, self.token))
+
+    def register(self):
+        self.say_hello()
+        self.hello = self.answer("CL_CONNECT_RESPONSE")
+        return self
+
+    def reconnect(self):
+        self.close()
+        self.open()
+        return self.register()
+
+    def say_loaded(self, lobby, loaded=1):
+        self.send(chat.cl_player_loading_status(lobby, self.account, loaded))
+
+    def created(self, **fields):
+        return self.expect("CL_MATCH_LOBBY_CREATED", **fields)
+
+    def started(self, **fields):
+        return self.expect("CL_MATCH_START", **fields)
+
+    def aborted(self, **fields):
+        return self.expect("CL_MATCH_ABORTED", **fields)

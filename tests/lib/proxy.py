@@ -12,7 +12,7 @@ class Proxy:
         self.swallows = False
         self.pairs = []
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.server_address = self.listener.getsockname()
+        self.server_address = self.client_address = self.listener.getsockname()
         net.selector.register(self.listener, selectors.EVENT_READ, self)
         net.closing.append(self.close)
 

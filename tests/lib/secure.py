@@ -112,13 +112,14 @@ class Secure:
         self.net.selector.register(self.socket, self.interest, self)
 
 
+def secured(kind, tls):
+    """That kind of Peer, speaking TLS with this context."""
+    return type(f"Secure{kind.__name__}", (Secure, kind), {"tls": tls})
+
+
 def peers(tls):
     """(Peer, GameServer, ChatServer) that speak TLS with this context."""
-
-    def secured(kind):
-        return type(f"Secure{kind.__name__}", (Secure, kind), {"tls": tls})
-
-    return secured(Peer), secured(GameServer), secured(ChatServer)
+    return secured(Peer, tls), secured(GameServer, tls), secured(ChatServer, tls)
 
 
 class Impostor:

@@ -13,8 +13,11 @@ FOLDER = Path(__file__).resolve().parents[1] / "integration" / "snapshots"
 
 ALIKE = [
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
+    (r"\d+ commits? in 60 s; (.*); \d+ waiting, \d+ to fold; \d+\.\d GiB",
+     r"<n> commits; \1; <n> waiting, <n> to fold; <n> GiB"),
     (r"\b(now|\d+ [smhd] ago|in \d+ [smhd])\b", "<when>"),
     (r"^Muster \d+\.\d+\.\d+, up .*?, store", "Muster <version>, up <lasted>, store"),
+    (r"Muster \d+\.\d+\.\d+ started", "Muster <version> started"),
     (r"configuration [0-9a-f]*", "configuration <digest>"),
     (r"\d+\.\d allocations/s", "<rate> allocations/s"),
     (r"\b\d+\.\d ms\b", "<ms>"),

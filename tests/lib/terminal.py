@@ -15,6 +15,7 @@ import time
 from muster_proc import binary
 
 CODE = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])")
+LINK = re.compile(r"\x1b\]8;;([^\x1b]*)\x1b\\")
 
 
 class Screen:
@@ -26,6 +27,7 @@ class Screen:
         self.main = [""]
         self.alternate = None
         self.styled = False  # some text had a colour
+        self.links = set()  # what opens when somebody clicks
         self.cursor_shown = True
         self.wraps = True
         self.row = self.column = 0
@@ -47,7 +49,15 @@ class Screen:
         at = 0
         while at < len(text):
             if text[at] == "\x1b":
+                link = LINK.match(text, at)
+                if link:
+                    self.links |= {link[1]} - {""}
+                    at = link.end()
+                    continue
                 code = CODE.match(text, at)
+                if not code and text[at : at + 2] == "\x1b]" and len(text) - at < 2048:
+                    self.rest = text[at:]
+                    return
                 if not code:
                     assert len(text) - at < 16, f"unknown code {text[at:at + 20]!r}"
                     self.rest = text[at:]

@@ -1,4 +1,4 @@
-"""A world for one test: a Muster, and the game servers and chat servers that speak to it."""
+"""A world for one test: a Muster, and the game servers, chat servers and players that speak to it."""
 
 import itertools
 import signal
@@ -9,7 +9,8 @@ import chat
 import logfmt
 from http_api import Api
 from muster_proc import Muster, write_config
-from peers import ChatServer, GameServer, Net, Peer
+from peers import ChatServer, Client, GameServer, Net, Peer
+from players import token_of
 
 RELOADED = (
     "configuration in force",
@@ -46,7 +47,7 @@ class World:
     # --- peers
 
     def connect(self, door, **options):
-        """A connection to a port ("server" or "manager") that has said nothing yet."""
+        """A connection to a port ("server", "manager" or "client") that has said nothing yet."""
         address = getattr(self.muster, f"{door}_address")
         return Peer(self.net, address, name=f"{door} port peer", **options)
 
@@ -74,6 +75,15 @@ class World:
 
     def chat(self, *args, **options):
         return self.unregistered_chat(*args, **options).register()
+
+    def unregistered_client(self, account, token=None, through=None, **options):
+        """token: None = one that is good; through: as of a server."""
+        token = token_of(self, str(account), "game") if token is None else token
+        address = (through or self.muster).client_address
+        return Client(self.net, address, account, token, **options)
+
+    def client(self, account, **options):
+        return self.unregistered_client(account, **options).register()
 
     @property
     def api(self):

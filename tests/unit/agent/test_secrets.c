@@ -31,6 +31,9 @@ static void tokens_and_keys_are_known_by_their_form(void **state)
     expect(NULL, false, "eyJ.short 3.14 12.abc eyJust-a-long-word-without-any", /* none of it */
            "eyJ.short 3.14 12.abc eyJust-a-long-word-without-any");
     expect(NULL, false, "", "");
+    struct buf nothing = {0}; /* not even memory */
+    secrets_blank(NULL, &nothing, 0, false);
+    assert_int_equal(nothing.len, 0);
 }
 
 static void what_was_given_is_blanked(void **state)

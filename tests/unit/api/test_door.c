@@ -1,5 +1,7 @@
 /* Doors with a real loop, a real core and a store in memory. Commits end when a test says so, which
  * shows what leaves before its batch is durable (nothing) and what is held back meanwhile. */
+#include "api/access.h"
+#include "api/chat_client.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
 #include "api/conn.h"
@@ -16,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SERVER_DOOR = 0, MANAGER_DOOR = 1, EU = 2 };
+enum { SERVER_DOOR = 0, MANAGER_DOOR = 1, CLIENT_DOOR = 2, EU = 2 };
 
 struct world {
     struct loop loop;
@@ -87,6 +89,7 @@ static int setup(void **state)
     struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w};
     struct loop_limits limits = {.streams = 100, .streams_per_address = 100};
     struct pipeline_world world = {.submit = submit, .release = release, .user = w};
+    struct listener_place place = {.ip = "127.0.0.1"};
     const char *why = NULL;
     log_set_level(LOG_ERROR);
     w->commits_at_once = true;
@@ -95,12 +98,15 @@ static int setup(void **state)
     w->config.any_token = true;
     loop_init(&w->loop, &hooks, &limits);
     doors_init(&w->doors, &w->loop);
+    w->doors.access = access_new(secret);
+    access_configure(w->doors.access, "1", NULL, 0);
     assert_int_equal(pipeline_new(w->store, &w->config, secret, &world, w->doors.wall_ms,
                                   w->doors.monotonic_ms, &w->pipeline),
                      0);
     w->doors.pipeline = w->pipeline;
-    assert_int_equal(doors_open(&w->doors, &chat_server_port, "127.0.0.1", 0, NULL, &why), 0);
-    assert_int_equal(doors_open(&w->doors, &chat_manager_port, "127.0.0.1", 0, NULL, &why), 0);
+    assert_int_equal(doors_open(&w->doors, &chat_server_port, &place, &why), 0);
+    assert_int_equal(doors_open(&w->doors, &chat_manager_port, &place, &why), 0);
+    assert_int_equal(doors_open(&w->doors, &chat_client_port, &place, &why), 0);
     *state = w;
     return 0;
 }
@@ -111,6 +117,7 @@ static int teardown(void **state)
     doors_stop(&w->doors);
     doors_close(&w->doors);
     loop_done(&w->loop);
+    access_free(w->doors.access);
     doors_done(&w->doors);
     pipeline_free(w->pipeline);
     store_close(w->store);
@@ -585,6 +592,149 @@ static void test_a_door_counts_its_connections(void **state)
 }
 
 /* Seen: two looks at one match told two beginnings, a millisecond apart. */
+/* ── players ───────────────────────────────────────────────────────────────────────────────── */
+
+/* Player 5 shows a token of that account. */
+static struct peer greeting_player(struct world *w, const char *account)
+{
+    struct peer p = dial(w, CLIENT_DOOR);
+    struct buf token = {0};
+    access_issue(w->doors.access, account, ACCESS_GAME, w->doors.wall_ms, w->doors.wall_ms + 60000,
+                 &token);
+    say_message(&p, &(struct chat_message){
+                        .kind = CHAT_CL_CONNECT,
+                        .cl_connect = {.account = 5,
+                                       .access_token = {(const char *)token.data, token.len}}});
+    buf_done(&token);
+    return p;
+}
+
+static struct peer player(struct world *w, const char *account)
+{
+    struct peer p = greeting_player(w, account);
+    expect(&p, CHAT_CL_CONNECT_RESPONSE);
+    return p;
+}
+
+static struct peer registered_player(struct world *w)
+{
+    struct peer p = player(w, "5");
+    assert_true(p.m.cl_connect_response.ok);
+    return p;
+}
+
+static void test_core_never_hears_of_a_player_with_a_bad_token(void **state)
+{
+    struct world *w = *state;
+    struct peer first = registered_player(w);
+    struct peer impostor = player(w, "6");
+    assert_false(impostor.m.cl_connect_response.ok);
+    assert_int_equal(impostor.m.cl_connect_response.error.len, strlen("Invalid token"));
+    bool end = false;
+    RUN_UNTIL(w, hear(&impostor, &end) || end);
+    assert_true(end);
+    hang_up(&impostor);
+    expect_nothing(&first); /* else it would have been replaced */
+    hang_up(&first);
+}
+
+static void test_longest_token_there_can_be_is_read(void **state)
+{
+    struct world *w = *state;
+    char text[CURSOR_STR_MAX + 1];
+    memset(text, 'x', sizeof(text));
+    struct peer p = dial(w, CLIENT_DOOR);
+    struct chat_message m = {.kind = CHAT_CL_CONNECT,
+                             .cl_connect = {.account = 5, .access_token = {text, CURSOR_STR_MAX}}};
+    say_message(&p, &m);
+    expect(&p, CHAT_CL_CONNECT_RESPONSE);
+    hang_up(&p);
+
+    p = dial(w, CLIENT_DOOR);
+    uint8_t header[] = {0x08, 0x04, 0x00, 0x06}; /* one byte more than it could have */
+    assert_int_equal(send(p.fd, header, sizeof(header), 0), sizeof(header));
+    expect_error(&p, "Protocol error: frame too long");
+    hang_up(&p);
+}
+
+/* A PING comes now instead of in ten seconds. */
+static void expect_ping(struct peer *p, struct conn *c)
+{
+    c->due_ms = clock_monotonic_ms();
+    expect(p, CHAT_PING);
+}
+
+static void test_player_who_answers_no_ping_is_gone(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_player(w);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    expect_ping(&p, c);
+    expect_ping(&p, c);
+    c->due_ms = clock_monotonic_ms();
+    expect_error(&p, "Silent for too long");
+    assert_int_equal(w->doors.all[CLIENT_DOOR].figures.silent, 1);
+    assert_int_equal(w->doors.conns.len, 0);
+    hang_up(&p);
+}
+
+static void test_any_frame_of_a_player_is_a_sign_of_life(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_player(w);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    for (int i = 0; i < 3; i++) {
+        expect_ping(&p, c);
+        expect_ping(&p, c);
+        say_message(&p, &(struct chat_message){.kind = CHAT_CL_PLAYER_LOADING_STATUS});
+        RUN_UNTIL(w, c->unanswered == 0);
+    }
+    assert_int_equal(w->doors.all[CLIENT_DOOR].figures.silent, 0);
+    hang_up(&p);
+}
+
+static void test_player_is_not_gone_when_we_were_stopped(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_player(w);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    expect_ping(&p, c);
+    expect_ping(&p, c);
+    w->doors.ticked_ms -= 45000; /* as if we had been stopped */
+    expect_ping(&p, c);
+    expect_ping(&p, c);
+    assert_int_equal(w->doors.all[CLIENT_DOOR].figures.silent, 0);
+    hang_up(&p);
+}
+
+static void test_player_is_not_gone_while_he_is_not_read(void **state)
+{
+    struct world *w = *state;
+    w->commits_at_once = false;
+    struct peer p = greeting_player(w, "5");
+    struct conn *c = conn_of(w, w->doors.last_id);
+    RUN_UNTIL(w, c->state == CONN_ASKING);
+    for (int i = 0; i < 4; i++)
+        expect_ping(&p, c);
+    RUN_UNTIL(w, w->is_submitted);
+    end_commit(w);
+    w->commits_at_once = true;
+    expect(&p, CHAT_CL_CONNECT_RESPONSE);
+    assert_true(p.m.cl_connect_response.ok);
+    hang_up(&p);
+}
+
+static void test_servers_are_judged_by_their_heartbeats_alone(void **state)
+{
+    struct world *w = *state;
+    struct peer p = registered_server(w);
+    struct conn *c = conn_of(w, w->doors.last_id);
+    for (int i = 0; i < 4; i++)
+        expect_ping(&p, c);
+    assert_int_equal(w->doors.all[SERVER_DOOR].figures.silent, 0);
+    hang_up(&p);
+}
+
 static void the_clocks_keep_their_distance(void **state)
 {
     struct world *w = *state;
@@ -620,6 +770,13 @@ int main(void)
         T(test_a_door_counts_its_connections),
         T(test_manager_port_waits_for_the_store),
         T(test_stop_sends_what_is_answered_and_reads_no_more),
+        T(test_core_never_hears_of_a_player_with_a_bad_token),
+        T(test_longest_token_there_can_be_is_read),
+        T(test_player_who_answers_no_ping_is_gone),
+        T(test_any_frame_of_a_player_is_a_sign_of_life),
+        T(test_player_is_not_gone_when_we_were_stopped),
+        T(test_player_is_not_gone_while_he_is_not_read),
+        T(test_servers_are_judged_by_their_heartbeats_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

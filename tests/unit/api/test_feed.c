@@ -25,7 +25,7 @@ struct world {
     char token[256]; /* the last that was given to anybody */
 };
 
-enum { SERVER = 1, CHAT = 2, FEED_CONN = 99, OPERATOR = 50 };
+enum { SERVER = 1, CHAT = 2, FEED_CONN = 99, OPERATOR = 50, CLIENT = 60 };
 
 static const uint8_t secret[CORE_SECRET_SIZE] = "secret";
 static const int64_t wall_start_ms = 1700000000000;
@@ -64,7 +64,7 @@ static void start(struct world *w, size_t bytes_max)
     assert_int_equal(
         pipeline_new(w->store, &w->config, secret, &around, wall(w), w->now_ms, &w->pipeline), 0);
     w->feed = feed_new(w->pipeline, FEED_CONN, bytes_max);
-    assert_int_equal(feed_fill(w->feed, w->store), 0);
+    assert_int_equal(feed_fill(w->feed, w->store, FEED_BYTES), 0);
     feed_turn(w->feed, w->now_ms);
 }
 
@@ -408,6 +408,65 @@ static void operate(struct world *w, enum operate_verb verb, int64_t target)
     settle(w);
 }
 
+static void create_lobby(struct world *w)
+{
+    static const struct lobby_entry players[] = {
+        {{"ann", 3}, 7, 0, 0, 0}, {{"bob", 3}, 8, 1, 0, 0}, {{"cem", 3}, 9, 1, 1, 1}};
+    const struct lobby_wanted wanted = {.game_type = 1,
+                                        .region = 2,
+                                        .map = STR("caldavar"),
+                                        .requeue = true,
+                                        .players = players,
+                                        .n_players = 3};
+    struct event e = {.kind = EVENT_OPERATE, .conn = OPERATOR};
+    e.operate =
+        (struct operate){.verb = OPERATE_CREATE_LOBBY, .fleet = STR("default"), .lobby = &wanted};
+    event(w, &e);
+    settle(w);
+}
+
+/* A matchmaker need not ask for anything more. */
+static void a_lobby_that_is_aborted_says_all_of_its_groups(void **state)
+{
+    struct world *w = *state;
+    struct reader r;
+    peers_up(w);
+    reader_open(w, &r, "lobby,note", NULL);
+    create_lobby(w);
+    pull_all(&r);
+    assert_data(said(&r, "lobby", 0), "id", "\"1073741824\"");
+    assert_data(said(&r, "lobby", 0), "state", "\"loading\"");
+    assert_data(said(&r, "lobby", 0), "groups",
+                "[{\"group\":1,\"players\":[7,8],\"queue\":\"in_lobby\"},"
+                "{\"group\":2,\"players\":[9],\"queue\":\"in_lobby\"}]");
+    assert_data(said(&r, "note", 0), "text", "\"lobby created\",\"lobby\":1073741824");
+    assert_data(said(&r, "note", 0), "players", "3");
+    operate(w, OPERATE_ABORT_LOBBY, 1 << 30);
+    pull_all(&r);
+    assert_data(said(&r, "lobby", 1), "state", "\"aborted\"");
+    assert_data(said(&r, "lobby", 1), "cause", "\"operator\"");
+    assert_data(said(&r, "lobby", 1), "groups",
+                "[{\"group\":1,\"players\":[7,8],\"queue\":\"queued\"},"
+                "{\"group\":2,\"players\":[9],\"queue\":\"queued\"}]");
+    assert_true(text_has(&r, "\"text\":\"lobby aborted\""));
+    for (int i = 0; i < 2; i++) { /* he is told, and that he was is kept but nobody's business */
+        struct event e = {.kind = EVENT_CLIENT_HELLO, .conn = CLIENT + (conn_id)i};
+        e.client_hello.account = 7 + i;
+        event(w, &e);
+        settle(w);
+        settle(w);
+    }
+    struct view_lobby v;
+    assert_true(view_lobby(pipeline_core(w->pipeline), 1 << 30, &v));
+    assert_int_equal(v.untold, 1);
+    pull_all(&r);
+    assert_null(said(&r, "lobby", 2));
+    assert_true(text_has(&r, "\"cause\":\"operator\",\"requeued\":true"));
+    assert_false(text_has(&r, "\"connected\"")); /* lives in memory alone */
+    assert_false(text_has(&r, "MATCH_"));
+    reader_close(&r);
+}
+
 static void no_credential_is_shown(void **state)
 {
     struct world *w = *state;
@@ -688,7 +747,7 @@ static void kinds_are_words(void **state)
     int n = 0;
     for (char *w = strtok(words, ", "); w; w = strtok(NULL, ", "), n++)
         assert_true(feed_kinds_parse(w, &kinds, &word));
-    assert_int_equal(n, 18);
+    assert_int_equal(n, 19);
     assert_true(feed_kinds_parse(NULL, &kinds, &word));
     feed_kinds guarded = 0;
     assert_true(feed_kinds_parse("token,audit", &guarded, &word));
@@ -1193,6 +1252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(a_reader_begins_now_and_sees_each_change),
         WORLD_TEST(every_kind_is_shown_in_the_words_of_the_api),
+        WORLD_TEST(a_lobby_that_is_aborted_says_all_of_its_groups),
         WORLD_TEST(no_credential_is_shown),
         WORLD_TEST(what_is_gone_is_said_to_be),
         WORLD_TEST(a_reader_who_returns_goes_on_where_he_was),

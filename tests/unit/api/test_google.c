@@ -161,7 +161,7 @@ static int world_new(void **state)
                                      .idle_ms = 20000,
                                      .suspend_ms = 10000};
     const struct http_ops ops = {.request = on_request, .done = on_request_done, .user = w};
-    const struct http_place place = {"127.0.0.1", 0, NULL};
+    const struct http_place place = {.ip = "127.0.0.1"};
     const char *why = NULL;
     log_set_level(LOG_ERROR);
     w->valid_s = 3600;

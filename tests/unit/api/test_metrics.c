@@ -2,6 +2,7 @@
  * the page is read back as text. The clock is the test's. */
 #include "api/metrics.h"
 
+#include "api/cluster.h"
 #include "api/door.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -40,7 +41,7 @@ static int64_t wall_ms(const struct world *w)
 static void submit(void *user, const struct store_batch *batch)
 {
     struct world *w = user;
-    metrics_submitted(w->metrics, batch);
+    metrics_submitted(w->metrics, batch, w->now_us);
     w->submitted = *batch;
     w->is_submitted = true;
 }
@@ -323,9 +324,62 @@ static void failures_have_reasons(void **state)
         w, "muster_allocations_total" EU_ ",result=\"failed\",reason=\"allocation_timeout\"}", "1");
     assert_sample(w, DURATION "_count" EU_ ",result=\"failed\"}", "1");
     assert_sample(w, "muster_server_backoffs_total" EU_ "}", "1");
-    struct metrics_recent recent;
-    metrics_recent(w->metrics, w->now_us, &recent);
+    struct minute_figures recent;
+    minute_read(&metrics_recent(w->metrics)->allocations, w->now_us, &recent);
     assert_int_equal(recent.failed, 2);
+}
+
+static void the_minute_knows_commits_and_the_one_under_way(void **state)
+{
+    struct world *w = *state;
+    struct minute_figures before, commits;
+    minute_read(&metrics_recent(w->metrics)->commits, w->now_us, &before);
+    metrics_submitted(w->metrics, &(struct store_batch){.seq = 1}, w->now_us);
+    assert_int_equal(metrics_commit_under_way_us(w->metrics, w->now_us + 3000), 3000);
+    metrics_committed(w->metrics, 0, 5000, w->now_us + 5000);
+    assert_int_equal(metrics_commit_under_way_us(w->metrics, w->now_us + 6000), 0);
+    metrics_committed(w->metrics, ERR_IO, 5000, w->now_us + 6000);
+    minute_read(&metrics_recent(w->metrics)->commits, w->now_us + 6000, &commits);
+    assert_int_equal(commits.done, before.done + 1);
+    assert_int_equal(commits.failed, before.failed + 1);
+    assert_true(commits.p99_us >= 5000);
+}
+
+static void the_minute_knows_joins_and_why_they_failed(void **state)
+{
+    struct world *w = *state;
+    struct minute_figures joins;
+    int64_t reasons[ERR_ORDER_END];
+    metrics_placed(w->metrics, &(struct effect){.err = 0}, w->now_us);
+    metrics_placed(w->metrics, &(struct effect){.err = 0}, w->now_us);
+    metrics_placed(w->metrics, &(struct effect){.err = ERR_NO_HOST}, w->now_us);
+    minute_read(&metrics_recent(w->metrics)->joins, w->now_us, &joins);
+    recent_reasons(metrics_recent(w->metrics), w->now_us, reasons);
+    assert_int_equal(joins.done, 2);
+    assert_int_equal(joins.failed, 1);
+    assert_int_equal(reasons[ERR_ORDER_NO_HOST], 1);
+}
+
+/* Who waited in line waited for others; who took his request back was not refused. */
+static void players_places_count_in_the_minute(void **state)
+{
+    struct world *w = *state;
+    struct minute_figures places;
+    struct effect done = {.kind = EFFECT_NOTE, .note = NOTE_ALLOCATION_DONE, .region_code = -1};
+    struct effect failed = {.kind = EFFECT_NOTE, .note = NOTE_ALLOCATION_FAILED, .region_code = -1};
+    done.asked_us = w->now_us - 1000;
+    metrics_note(w->metrics, &done, w->now_us, 0);
+    done.wall_ms = 40000;
+    done.asked_us = w->now_us - 40000000;
+    metrics_note(w->metrics, &done, w->now_us, 0);
+    failed.err = ERR_NO_CAPACITY;
+    metrics_note(w->metrics, &failed, w->now_us, 0);
+    failed.err = ERR_TICKET_CANCELLED;
+    metrics_note(w->metrics, &failed, w->now_us, 0);
+    minute_read(&metrics_recent(w->metrics)->allocations, w->now_us, &places);
+    assert_int_equal(places.done, 2);
+    assert_int_equal(places.failed, 1);
+    assert_true(places.p99_us >= 1000 && places.p99_us < 2000);
 }
 
 static void retries_have_reasons(void **state)
@@ -378,8 +432,8 @@ static void without_the_time_of_asking_it_is_only_counted(void **state)
     struct effect e = {.kind = EFFECT_NOTE, .note = NOTE_TICKET_DONE, .fleet_id = 1, .lobby = 1};
     e.region_code = EU;
     metrics_note(w->metrics, &e, w->now_us, 0);
-    struct metrics_recent recent;
-    metrics_recent(w->metrics, w->now_us, &recent);
+    struct minute_figures recent;
+    minute_read(&metrics_recent(w->metrics)->allocations, w->now_us, &recent);
     assert_int_equal(recent.done, 1);
     assert_int_equal(recent.p99_us, 0);
     assert_sample(w, DURATION "_count{fleet=\"1\",region=\"EU\",result=\"done\"}", "0");
@@ -422,12 +476,12 @@ static void spawns_and_seats_are_counted(void **state)
 static void tickets_for_rooms_are_no_allocations(void **state)
 {
     struct world *w = *state;
-    struct metrics_recent recent;
+    struct minute_figures recent;
     struct metrics_refusal refusals[RECENT_REFUSALS];
     room_note(w, NOTE_TICKET_OPENED, END_NONE, 0);
     room_note(w, NOTE_TICKET_DONE, END_NONE, 0);
     room_note(w, NOTE_TICKET_FAILED, END_NONE, ERR_NO_HOST);
-    metrics_recent(w->metrics, w->now_us, &recent);
+    minute_read(&metrics_recent(w->metrics)->allocations, w->now_us, &recent);
     assert_int_equal(recent.done + recent.failed, 0);
     assert_int_equal(metrics_refusals(w->metrics, refusals), 1);
     assert_sample(w, "muster_joins_total" ROOM_ ",result=\"done\",reason=\"ok\"}", "1");
@@ -484,6 +538,55 @@ static void places_for_players_are_counted(void **state)
     assert_sample(w, "muster_player_allocation_duration_seconds_count" ROOM_ "}", "2");
 }
 
+static void lobby_note(struct world *w, enum note note, enum lobby_cause cause, int err)
+{
+    struct effect e = {.kind = EFFECT_NOTE, .note = note, .fleet_id = 1, .err = err, .load = 10};
+    e.region_code = note == NOTE_LOBBY_STARTED ? EU : -1;
+    e.reason = (int8_t)cause;
+    e.since_us = 1000000;
+    e.asked_us = 500000;
+    metrics_note(w->metrics, &e, 1500000, 0);
+}
+
+/* Asked for in any region, started in one. */
+static void lobbies_start_or_are_aborted_for_a_reason(void **state)
+{
+    struct world *w = *state;
+    struct metrics_lobbies ever;
+    assert_null(strstr(page_of(w), "\nmuster_lobbies_total{")); /* no noughts */
+    for (int i = 0; i < 5; i++)
+        lobby_note(w, NOTE_LOBBY_CREATED, LOBBY_CAUSE_NONE, 0);
+    lobby_note(w, NOTE_LOBBY_MOVED, LOBBY_CAUSE_NONE, 0);
+    lobby_note(w, NOTE_LOBBY_STARTED, LOBBY_CAUSE_NONE, 0);
+    lobby_note(w, NOTE_LOBBY_ABORTED, LOBBY_CAUSE_ALLOCATION, ERR_NO_SERVERS);
+    lobby_note(w, NOTE_LOBBY_ABORTED, LOBBY_CAUSE_LOADING, 0);
+    lobby_note(w, NOTE_LOBBY_ABORTED, LOBBY_CAUSE_DISCONNECTED, 0);
+    assert_sample(w, "muster_lobbies_created_total{fleet=\"1\",region=\"several\"}", "5");
+    assert_sample(w, "muster_lobbies_total" ROOM_ ",result=\"started\",reason=\"ok\"}", "1");
+#define ABORTED_ "muster_lobbies_total{fleet=\"1\",region=\"several\",result=\"aborted\",reason="
+    assert_sample(w, ABORTED_ "\"no_servers\"}", "1");
+    assert_sample(w, ABORTED_ "\"loading\"}", "1");
+    assert_sample(w, ABORTED_ "\"disconnected\"}", "1");
+    assert_sample(w, ABORTED_ "\"operator\"}", "0");
+    assert_sample(w, "muster_lobby_start_duration_seconds_sum" ROOM_ "}", "0.5");
+    assert_sample(w, "muster_lobby_duration_seconds_sum" ROOM_ "}", "1");
+    assert_sample(w, "muster_lobby_players_total" ROOM_ ",result=\"started\"}", "10");
+    assert_sample(w, "muster_lobby_moves_total{fleet=\"1\",region=\"several\"}", "1");
+    assert_sample(w, "muster_lobbies{state=\"loading\"}", "0");
+    assert_sample(w, "muster_clients", "0");
+    metrics_lobbies(w->metrics, &ever);
+    assert_int_equal(ever.started, 1);
+    assert_int_equal(ever.aborted, 3);
+    check_with_promtool(w);
+    struct effect slow = {
+        .kind = EFFECT_NOTE, .note = NOTE_LOBBY_STARTED, .fleet_id = 1, .region_code = EU};
+    slow.since_us = slow.asked_us = 1; /* their time is 60 s */
+    metrics_note(w->metrics, &slow, 55000001, 0);
+#define STARTS_ "muster_lobby_start_duration_seconds_bucket{fleet=\"1\",region=\"EU\",le="
+    assert_sample(w, STARTS_ "\"45\"}", "1");
+    assert_sample(w, STARTS_ "\"60\"}", "2");
+}
+
 static void what_agents_are_asked_is_counted(void **state)
 {
     struct world *w = *state;
@@ -491,7 +594,7 @@ static void what_agents_are_asked_is_counted(void **state)
     metrics_agent_call(w->metrics, "spawn", 409, 1000);
     metrics_agent_call(w->metrics, "spawn", 0, 1000);
     metrics_agent_events(w->metrics, 7);
-    metrics_placed(w->metrics, &(struct effect){.err = ERR_BANNED});
+    metrics_placed(w->metrics, &(struct effect){.err = ERR_BANNED}, w->now_us);
     assert_sample(w, "muster_agent_calls_total{call=\"spawn\",result=\"done\"}", "1");
     assert_sample(w, "muster_agent_calls_total{call=\"spawn\",result=\"refused\"}", "1");
     assert_sample(w, "muster_agent_calls_total{call=\"spawn\",result=\"unanswered\"}", "1");
@@ -714,6 +817,50 @@ static void doors_show_their_figures(void **state)
     check_with_promtool(w);
 }
 
+static void look(void *user, struct cell_view *ret)
+{
+    (void)user;
+    *ret = (struct cell_view){
+        .cell = "eu", .epoch = 7, .seq = 100, .left_ms = 1234, .leader = {.id = 1}};
+    ret->nodes[ret->n_nodes++] = (struct cell_seen_node){.node = {.id = 1}};
+    ret->nodes[ret->n_nodes++] = (struct cell_seen_node){.node = {.id = 2}, .ready = true};
+    ret->nodes[ret->n_nodes++] = (struct cell_seen_node){.node = {.id = 3}, .heard_ms = 9000};
+}
+
+static void follow(void *user, struct follower_view *ret)
+{
+    (void)user;
+    *ret = (struct follower_view){.seq = 97, .head_seq = 100};
+}
+
+static bool is_ready(void *user, char why[CLUSTER_WHY_MAX])
+{
+    why[0] = '\0';
+    return *(bool *)user;
+}
+
+static void a_standby_shows_how_far_it_is(void **state)
+{
+    struct world *w = *state;
+    bool ready = true;
+    const struct cluster_standby standby = {look, follow, is_ready, &ready};
+    assert_null(strstr(page_of(w), "\nmuster_cell_leader{")); /* there is no cell */
+    metrics_watch(w->metrics, &(struct metrics_sources){.standby = &standby});
+    assert_sample(w, "muster_cell_leader{cell=\"eu\"}", "0");
+    assert_sample(w, "muster_cell_ready{cell=\"eu\"}", "1");
+    assert_sample(w, "muster_cell_epoch{cell=\"eu\"}", "7");
+    assert_sample(w, "muster_cell_batch{cell=\"eu\"}", "97");
+    assert_sample(w, "muster_cell_behind_batches{cell=\"eu\"}", "3");
+    assert_sample(w, "muster_cell_lease_seconds{cell=\"eu\"}", "1.234");
+    assert_sample(w, "muster_cell_nodes{cell=\"eu\",state=\"leader\"}", "1");
+    assert_sample(w, "muster_cell_nodes{cell=\"eu\",state=\"standby\"}", "1");
+    assert_sample(w, "muster_cell_nodes{cell=\"eu\",state=\"away\"}", "1");
+    assert_sample(w, "muster_cell_standbys_ready{cell=\"eu\"}", "1");
+    ready = false;
+    assert_sample(w, "muster_cell_ready{cell=\"eu\"}", "0");
+    check_with_promtool(w);
+}
+
 static void the_process_shows_itself(void **state)
 {
     struct world *w = *state;
@@ -758,6 +905,9 @@ int main(void)
         TEST(an_allocation_is_counted_and_measured),
         TEST(a_repeated_request_is_one),
         TEST(failures_have_reasons),
+        TEST(the_minute_knows_commits_and_the_one_under_way),
+        TEST(the_minute_knows_joins_and_why_they_failed),
+        TEST(players_places_count_in_the_minute),
         TEST(retries_have_reasons),
         TEST(only_a_cancel_without_an_answer_is_an_allocation),
         TEST(a_request_for_any_region_is_of_several),
@@ -765,6 +915,7 @@ int main(void)
         TEST(spawns_and_seats_are_counted),
         TEST(tickets_for_rooms_are_no_allocations),
         TEST(places_for_players_are_counted),
+        TEST(lobbies_start_or_are_aborted_for_a_reason),
         TEST(what_agents_are_asked_is_counted),
         TEST(servers_are_shown_by_status),
         TEST(a_silent_server_is_a_timeout),
@@ -778,6 +929,7 @@ int main(void)
         TEST(operations_and_statuses_are_bounded),
         TEST(the_longest_turn_is_that_of_the_last_minute),
         TEST(doors_show_their_figures),
+        TEST(a_standby_shows_how_far_it_is),
         TEST(the_process_shows_itself),
         TEST(series_are_bounded),
     };

@@ -145,6 +145,36 @@ static void test_hosts_rooms_and_seats(void **state)
                                     "player=\"ann\" text=\"the reservation ran out\"\n");
 }
 
+static void test_lobbies(void **state)
+{
+    (void)state;
+    struct effect e = {.kind = EFFECT_NOTE,
+                       .note = NOTE_LOBBY_CREATED,
+                       .lobby = 1073741824,
+                       .object = 1073741824,
+                       .load = 10};
+    assert_string_equal(logged(&e),
+                        "level=info msg=\"lobby created\" lobby=1073741824 players=10\n");
+    e.note = NOTE_LOBBY_ABORTED;
+    e.err = ERR_NO_SERVERS;
+    e.reason = LOBBY_CAUSE_ALLOCATION;
+    e.on = true;
+    e.token = STR("MATCH_5_secret");
+    e.text = STR("Server allocation failed: No servers available");
+    assert_string_equal(logged(&e),
+                        "level=info msg=\"lobby aborted\" lobby=1073741824 error=no_servers "
+                        "text=\"Server allocation failed: No servers available\" "
+                        "cause=allocation requeued=true\n");
+    e = (struct effect){.kind = EFFECT_NOTE,
+                        .note = NOTE_LOBBY_ENDED,
+                        .server_id = 3,
+                        .session = 4,
+                        .lobby = 1073741824,
+                        .reason = END_MATCH_ENDED};
+    assert_string_equal(logged(&e), "level=info msg=\"lobby ended\" server=3 session=4 "
+                                    "lobby=1073741824 reason=match_ended\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_what_needs_a_look_is_a_warning),
         cmocka_unit_test(test_what_an_operator_did),
         cmocka_unit_test(test_hosts_rooms_and_seats),
+        cmocka_unit_test(test_lobbies),
         cmocka_unit_test(test_nothing_below_the_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

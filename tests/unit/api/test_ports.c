@@ -1,5 +1,6 @@
-/* The two ports as tables: every message they take becomes the right event with its fields, every
+/* The three ports as tables: every message they take becomes the right event with its fields, every
  * effect the right message with its fields. Bytes are the wire's tests' business. */
+#include "api/chat_client.h"
 #include "api/chat_manager.h"
 #include "api/chat_server.h"
 #include "base/err.h"
@@ -41,15 +42,18 @@ static void test_each_port_takes_what_is_addressed_to_it(void **state)
         bool to_us = chat_direction(k) & CHAT_TO_US;
         assert_int_equal(row_of(&chat_server_port, k) != NULL, to_us && page == 0x1000);
         assert_int_equal(row_of(&chat_manager_port, k) != NULL, to_us && page == 0x2000);
+        assert_int_equal(row_of(&chat_client_port, k) != NULL, to_us && page == 0x0600);
     }
     assert_in_range(chat_server_port.n_rows, 1, PORT_ROWS_MAX);
     assert_in_range(chat_manager_port.n_rows, 1, PORT_ROWS_MAX);
+    assert_in_range(chat_client_port.n_rows, 1, PORT_ROWS_MAX);
 }
 
 static void test_heartbeats_get_through_when_requests_wait(void **state)
 {
     (void)state;
     assert_true(chat_server_port.backlog_max >= 4 * chat_manager_port.backlog_max);
+    assert_true(chat_manager_port.backlog_max > chat_client_port.backlog_max);
 }
 
 static void test_server_hello(void **state)
@@ -198,9 +202,78 @@ static void test_manager_requests(void **state)
     assert_int_equal(event_of(&chat_manager_port, &m).kind, EVENT_CHAT_HEARTBEAT);
 }
 
+static void test_players_requests(void **state)
+{
+    (void)state;
+    struct chat_message m = {.kind = CHAT_CL_CONNECT,
+                             .cl_connect = {.account = 5, .access_token = STR("t")}};
+    struct event e = event_of(&chat_client_port, &m);
+    assert_int_equal(e.kind, EVENT_CLIENT_HELLO);
+    assert_int_equal(e.client_hello.account, 5);
+    assert_str(e.client_hello.access_token, "t");
+
+    m = (struct chat_message){
+        .kind = CHAT_CL_PLAYER_LOADING_STATUS,
+        .cl_player_loading_status = {.lobby = 9, .account = 5, .loaded = true}};
+    e = event_of(&chat_client_port, &m);
+    assert_int_equal(e.kind, EVENT_LOADING);
+    assert_int_equal(e.loading.lobby, 9);
+    assert_int_equal(e.loading.account, 5);
+    assert_true(e.loading.loaded);
+}
+
+/* ── players' tokens ───────────────────────────────────────────────────────────────────────── */
+
+enum { NOW_S = 1700000000 };
+
+/* What the port says of a token of `account` with those scopes, shown by player 5 a minute before
+ * and when it expires. */
+static int judged(const char *account, uint32_t scopes, int64_t late_s, char why[ACCESS_WHY_MAX])
+{
+    static const uint8_t secret[32] = {1};
+    struct access *access = access_new(secret);
+    struct buf token = {0};
+    int64_t wall_ms = (int64_t)NOW_S * 1000;
+    access_configure(access, "1", NULL, 0);
+    access_issue(access, account, scopes, wall_ms, wall_ms + 60000, &token);
+    struct chat_message hello = {
+        .kind = CHAT_CL_CONNECT,
+        .cl_connect = {.account = 5, .access_token = {(const char *)token.data, token.len}}};
+    int err = chat_client_port.judge(access, &hello, wall_ms + late_s * 1000, why);
+    buf_done(&token);
+    access_free(access);
+    return err;
+}
+
+static void test_a_players_own_token_is_taken(void **state)
+{
+    (void)state;
+    char why[ACCESS_WHY_MAX] = "";
+    assert_int_equal(judged("5", ACCESS_GAME, 0, why), 0);
+    assert_int_equal(judged("5", ACCESS_GAME | ACCESS_ADMIN, 59, why), 0);
+}
+
+static void test_other_tokens_are_not(void **state)
+{
+    (void)state;
+    char why[ACCESS_WHY_MAX] = "";
+    assert_int_equal(judged("5", ACCESS_GAME, 60, why), ERR_INVALID_TOKEN);
+    assert_non_null(strstr(why, "expired"));
+    assert_int_equal(judged("6", ACCESS_GAME, 0, why), ERR_INVALID_TOKEN);
+    assert_string_equal(why, "it is account 6's, not 5's");
+    assert_int_equal(judged("05", ACCESS_GAME, 0, why), ERR_INVALID_TOKEN);
+    assert_int_equal(judged("5", ACCESS_ADMIN | ACCESS_READ, 0, why), ERR_INVALID_TOKEN);
+    assert_string_equal(why, "it has no scope game");
+}
+
 /* One effect with everything in it, so that a field taken from the wrong place shows. */
 static struct chat_message told(const struct port *port, enum effect_kind kind, int err)
 {
+    static const uint8_t players[2];
+    static const struct lobby_card card = {.game_type = 7,
+                                           .game_mode = 8,
+                                           .map = STR("the map"),
+                                           .teams = {{1, players, 1}, {2, players + 1, 1}}};
     struct effect e = {
         .kind = kind,
         .conn = 77,
@@ -220,6 +293,7 @@ static struct chat_message told(const struct port *port, enum effect_kind kind, 
         .token = STR("the token"),
         .text = STR("the text"),
         .servers = {.n = 0},
+        .card = &card,
     };
     struct chat_message m;
     memset(&m, 0xA5, sizeof(m));
@@ -328,6 +402,55 @@ static void test_answers_and_news_of_the_manager_port(void **state)
     assert_str(m.mgr_match_event.reason, "the text");
 }
 
+static void test_answers_and_news_of_the_client_port(void **state)
+{
+    (void)state;
+    struct chat_message m = told(&chat_client_port, EFFECT_CLIENT_HELLO, 0);
+    assert_int_equal(m.kind, CHAT_CL_CONNECT_RESPONSE);
+    assert_true(m.cl_connect_response.ok);
+    assert_int_equal(m.cl_connect_response.time_ms, 109);
+    m = told(&chat_client_port, EFFECT_CLIENT_HELLO, ERR_BANNED);
+    assert_false(m.cl_connect_response.ok);
+    assert_str(m.cl_connect_response.error, "This player is banned");
+
+    m = told(&chat_client_port, EFFECT_LOBBY_CREATED, 0);
+    assert_int_equal(m.kind, CHAT_CL_MATCH_LOBBY_CREATED);
+    assert_int_equal(m.cl_match_lobby_created.lobby, 101);
+    assert_int_equal(m.cl_match_lobby_created.game_type, 7);
+    assert_int_equal(m.cl_match_lobby_created.game_mode, 8);
+    assert_str(m.cl_match_lobby_created.map, "the map");
+    assert_int_equal(m.cl_match_lobby_created.team1.n, 1);
+    assert_int_equal(m.cl_match_lobby_created.team2.n, 2);
+
+    m = told(&chat_client_port, EFFECT_LOADING, 0);
+    assert_int_equal(m.kind, CHAT_CL_PLAYER_LOADING_STATUS);
+    assert_int_equal(m.cl_player_loading_status.lobby, 101);
+    assert_int_equal(m.cl_player_loading_status.account, 103);
+    assert_true(m.cl_player_loading_status.loaded);
+
+    m = told(&chat_client_port, EFFECT_MATCH_ABORTED, 0);
+    assert_int_equal(m.kind, CHAT_CL_MATCH_ABORTED);
+    assert_int_equal(m.cl_match_aborted.lobby, 101);
+    assert_str(m.cl_match_aborted.reason, "the text");
+    assert_true(m.cl_match_aborted.requeued);
+}
+
+static void test_match_start_of_the_client_port(void **state)
+{
+    (void)state;
+    struct chat_message m = told(&chat_client_port, EFFECT_MATCH_START, 0);
+    assert_int_equal(m.kind, CHAT_CL_MATCH_START);
+    assert_int_equal(m.cl_match_start.lobby, 101);
+    assert_str(m.cl_match_start.ip, "the ip");
+    assert_int_equal(m.cl_match_start.port, 104);
+    assert_str(m.cl_match_start.match_token, "the token");
+    assert_int_equal(m.cl_match_start.game_type, 7);
+    assert_int_equal(m.cl_match_start.game_mode, 8);
+    assert_str(m.cl_match_start.map, "the map");
+    assert_int_equal(m.cl_match_start.team1.n, 1);
+    assert_int_equal(m.cl_match_start.team2.n, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +467,11 @@ int main(void)
         cmocka_unit_test(test_answers_of_the_server_port),
         cmocka_unit_test(test_commands_of_the_server_port),
         cmocka_unit_test(test_answers_and_news_of_the_manager_port),
+        cmocka_unit_test(test_players_requests),
+        cmocka_unit_test(test_a_players_own_token_is_taken),
+        cmocka_unit_test(test_other_tokens_are_not),
+        cmocka_unit_test(test_answers_and_news_of_the_client_port),
+        cmocka_unit_test(test_match_start_of_the_client_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

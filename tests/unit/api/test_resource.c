@@ -342,15 +342,25 @@ static void statuses(void **state)
 {
     (void)state;
     static struct status_answer v;
+    static struct checkup found;
+    checkup(&(struct checkup_facts){.read_only = true}, &found);
     v = (struct status_answer){
         .version = "1",
         .started_wall_ms = 1,
+        .health = {.found = &found,
+                   .status = checkup_status(&found),
+                   .sentence = found.sentence,
+                   .wall_ms = 1},
         .store = "writable",
         .config_digest = "",
         .allocations = {.p50_ms = NAN, .p95_ms = NAN, .p99_ms = NAN},
     };
     struct json *j = show(&status_shape, &v);
     assert_true(is_null(json_member(j, "allocations"), "p50_ms"));
+    assert_true(is_null(json_member(j, "storage"), "disk_free_bytes"));
+    const struct json *findings = json_member(json_member(j, "health"), "findings");
+    assert_true(
+        str_eq(json_get_text(json_member(json_item(findings, 0), "severity")), STR("critical")));
     json_free(j);
     v.n_regions = 1;
     v.regions[0] = (struct view_region){.code = 1, .name = "EU"};
@@ -371,7 +381,7 @@ static void statuses(void **state)
     assert_int_equal(json_get_int(json_member(json_item(refusals, 1), "lobby")), 4);
     json_free(j);
     json_free(show(&health_shape, &(struct health_answer){"ok"}));
-    const struct ports_answer ports = {"127.0.0.1:1", "[::1]:2", "127.0.0.1:3"};
+    const struct ports_answer ports = {"127.0.0.1:1", "[::1]:2", "127.0.0.1:3", "127.0.0.1:4"};
     j = show(&ready_shape, &(struct ready_answer){"writable", "x", ports});
     assert_string_equal(json_get_text(json_member(json_member(j, "ports"), "server")).at,
                         "[::1]:2");

@@ -3,10 +3,7 @@
 #include "lib/unit.h"
 
 static const struct histogram_scale *const scales[] = {
-    &histogram_durations,
-    &histogram_ratios,
-    &histogram_bytes,
-    &histogram_counts,
+    &histogram_durations, &histogram_waits, &histogram_ratios, &histogram_bytes, &histogram_counts,
 };
 
 enum { SCALES = sizeof(scales) / sizeof(scales[0]) };

@@ -208,10 +208,29 @@ static void hash_is_fnv_1a(void **state)
     assert_true(str_hash(1, STR("a")) != str_hash(0, STR("a")));
 }
 
+/* Each byte at each place: the step it is in counts when it is plain, and only then. */
+static void plain_steps_end_before_what_is_not(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        bool plain = c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+        for (size_t at = 0; at < 24; at++) {
+            char text[26];
+            memset(text, 'a', sizeof(text));
+            text[at] = (char)c;
+            size_t want = plain ? 24 : at / 8 * 8;
+            assert_int_equal(str_plain_steps((struct str){text, 26}), want);
+        }
+    }
+    assert_int_equal(str_plain_steps(STR("seven b")), 0);
+    assert_int_equal(str_plain_steps(STR("")), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hash_is_fnv_1a),
+        cmocka_unit_test(plain_steps_end_before_what_is_not),
         cmocka_unit_test(utf8_first_and_last_of_each_length),
         cmocka_unit_test(utf8_surrogates_and_their_neighbours),
         cmocka_unit_test(utf8_overlong_forms),

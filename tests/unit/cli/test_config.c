@@ -61,6 +61,7 @@ static void test_defaults(void **state)
     assert_string_equal(c->bind_ip, "0.0.0.0");
     assert_int_equal(c->server_port, 11032);
     assert_int_equal(c->manager_port, 11033);
+    assert_int_equal(c->client_port, 11031);
     assert_string_equal(config_http_bind(c), "0.0.0.0");
     assert_int_equal(c->http_port, 9508);
     assert_int_equal(c->http_connections, 2000);
@@ -223,7 +224,8 @@ static void test_unknown_keys_are_refused(void **state)
     struct fixture *f = *state;
     refuse_text(f, "colour: blue\n",
                 "muster.yaml: line 1: there is no setting 'colour'; known are regions, fleets, "
-                "tokens, default_region, rates, geo, timeouts, limits, listen, http, tls, log, "
+                "tokens, default_region, rates, geo, history, cluster, timeouts, limits, listen, "
+                "http, tls, log, "
                 "access, nats, pubsub, routes, kubernetes");
     refuse_text(f, "timeouts:\n  ack: 5\n",
                 "muster.yaml: line 2: timeouts: there is no setting 'ack'; did you mean 'ack_ms'?");
@@ -238,9 +240,9 @@ static void test_unknown_keys_are_refused(void **state)
     refuse_text(f, "access:\n  keys:\n    - {nme: a}\n",
                 "muster.yaml: line 3: access, keys, entry 1: there is no setting 'nme'; did you "
                 "mean 'name'?");
-    refuse_text(f, "tls: {client: {}}\n",
-                "muster.yaml: line 1: tls: there is no setting 'client'; known are http, server, "
-                "manager");
+    refuse_text(f, "tls: {backstage: {}}\n",
+                "muster.yaml: line 1: tls: there is no setting 'backstage'; known are http, "
+                "server, manager, client");
 }
 
 static void test_wrong_shapes_are_refused(void **state)
@@ -699,6 +701,34 @@ static void test_how_allocations_are_placed(void **state)
                 "or agones only");
 }
 
+static void test_a_node_of_a_cell(void **state)
+{
+    struct fixture *f = *state;
+    accept_text(f, "cluster: {store: 'postgres://muster@10.0.0.9/muster', cell: eu_1, node: a,\n"
+                   "  lease_ms: 3000, advertise_http: 'https://a.example:9508',\n"
+                   "  advertise_server: 'a.example:11032', advertise_client: '[2001:db8::1]:1',\n"
+                   "  ca_file: ca.pem}\n");
+    const struct config_cluster *c = &f->config.cluster;
+    assert_string_equal(c->store, "postgres://muster@10.0.0.9/muster");
+    assert_string_equal(c->cell, "eu_1");
+    assert_int_equal(c->lease_ms, 3000);
+    assert_string_equal(c->server, "a.example:11032");
+    assert_string_equal(c->manager, "");
+    assert_string_equal(c->ca_file, "ca.pem");
+    refuse_text(f, "cluster: {cell: EU}\n",
+                "muster.yaml: line 1: cluster, cell: must be 1 to 32 characters of a-z, 0-9 and _, "
+                "not 'EU'");
+    refuse_text(f, "cluster: {node: 'node 1'}\n",
+                "muster.yaml: line 1: cluster, node: must be 1 to 63 of A-Z a-z 0-9 . _ -, not "
+                "'node 1'");
+    refuse_text(f, "cluster: {advertise_server: 10.0.0.1}\n",
+                "muster.yaml: line 1: cluster, advertise_server: must be an address with its port, "
+                "as 10.0.0.1:11032, not '10.0.0.1'");
+    refuse_text(f, "cluster: {store: 'mysql://root:hush@h/d'}\n",
+                "muster.yaml: line 1: cluster, store: The database's URL cannot be read. It looks "
+                "like postgres://user@host:5432/database.");
+}
+
 static void test_fleets_of_kubernetes(void **state)
 {
     struct fixture *f = *state;
@@ -890,6 +920,7 @@ int main(void)
         T(test_what_a_fleet_of_agents_does_not_say),
         T(test_wrong_fleets_of_agents),
         T(test_how_allocations_are_placed),
+        T(test_a_node_of_a_cell),
         T(test_fleets_of_kubernetes),
         T(test_wrong_fleets_of_kubernetes),
         T(test_buses),

@@ -140,6 +140,23 @@ static void test_no_folder(void **state)
     assert_non_null(strstr(f->why, "No such file or directory"));
 }
 
+static void test_a_node_stays_the_same(void **state)
+{
+    struct folder *f = *state;
+    int64_t first = 0, again = 0;
+    assert_int_equal(secret_node_id(f->path, &first, f->why), 0);
+    assert_int_equal(secret_node_id(f->path, &again, f->why), 0);
+    assert_true(first > 0);
+    assert_true(again == first);
+    snprintf(f->file, sizeof(f->file), "%s/node", f->path);
+    write_file(f, 7, 0600);
+    assert_int_equal(secret_node_id(f->path, &again, f->why), ERR_FORMAT);
+    assert_non_null(strstr(f->why, "not a file of 8 bytes"));
+    unlink(f->file);
+    assert_int_equal(secret_node_id(f->path, &again, f->why), 0);
+    assert_true(again != first);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -152,6 +169,7 @@ int main(void)
         T(test_a_link_is_not_followed),
         T(test_a_draft_left_by_a_crash_is_replaced),
         T(test_no_folder),
+        T(test_a_node_stays_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

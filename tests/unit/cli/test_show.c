@@ -26,18 +26,20 @@ static void expect(struct buf *out, const char *text)
     buf_done(out);
 }
 
-static void test_times(void **state)
+static void test_the_last_time_of_the_day(void **state)
 {
     (void)state;
+    const int64_t now_ms = NOW_MS + 2 * 3600 * 1000; /* two o'clock */
     int64_t ms = 0;
-    assert_true(when_parse(STR("2026-11-16T00:00:00.000Z"), &ms));
-    assert_int_equal(ms, NOW_MS);
-    assert_true(when_parse(STR("1970-01-01T00:00:01.500Z"), &ms));
-    assert_int_equal(ms, 1500);
-    static const char *const none[] = {
-        "", "yesterday", "2026-11-16", "2026-11-16T00:00:00.000Zx", "2026-11-16T00:00:00Z", "12"};
+    assert_true(when_last(STR("01:30"), now_ms, &ms));
+    assert_int_equal(ms, NOW_MS + 90 * 60 * 1000);
+    assert_true(when_last(STR("03:12:30"), now_ms, &ms)); /* yesterday's */
+    assert_int_equal(ms, NOW_MS - 86400 * 1000 + (3 * 3600 + 12 * 60 + 30) * 1000);
+    assert_true(when_last(STR("2026-11-15T03:12:00Z"), now_ms, &ms));
+    assert_int_equal(ms, NOW_MS - 86400 * 1000 + (3 * 3600 + 12 * 60) * 1000);
+    static const char *const none[] = {"", "3:12", "24:00", "03:60", "03-12", "noon!", "03:12:3x"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        assert_false(when_parse(str_of(none[i]), &ms));
+        assert_false(when_last(str_of(none[i]), now_ms, &ms));
 }
 
 static void test_times_for_people(void **state)
@@ -78,19 +80,21 @@ static const struct show_column COLUMNS[] = {
     {"CPU", "cpu_percent", SHOW_PERCENT, false},
     {"HEARD", "heard_at", SHOW_AGO, false},
     {"RTT", "round_trip_us", SHOW_MS, true},
+    {"STILL", "eta_ms", SHOW_LASTS, true},
     {"REGIONS", "regions", SHOW_TEXT, true},
     {0},
 };
 
 static const char ITEM[] = "{\"id\":\"7\",\"status\":\"offline\",\"servers\":{\"full\":3},"
                            "\"cpu_percent\":45.5,\"heard_at\":\"2026-11-15T23:58:00.000Z\","
-                           "\"round_trip_us\":1234,\"regions\":[\"EU\",\"USE\"]}";
+                           "\"round_trip_us\":1234,\"eta_ms\":60001,\"regions\":[\"EU\",\"USE\"]}";
 
 static void rows(struct buf *out, const struct term *term, bool wide)
 {
     struct table t;
     struct json *item = parse(ITEM);
-    struct json *other = parse("{\"id\":\"8\",\"heard_at\":null,\"regions\":[],\"servers\":5}");
+    struct json *other =
+        parse("{\"id\":\"8\",\"heard_at\":null,\"regions\":[],\"servers\":5,\"eta_ms\":0}");
     table_init(&t);
     show_columns(&t, COLUMNS, wide);
     show_row(&t, COLUMNS, wide, item, NOW_MS);
@@ -110,9 +114,9 @@ static void test_rows_of_a_table(void **state)
                  " 7  offline     3  46%  2 m ago\n"
                  " 8  -           -    -  -\n");
     rows(&out, &plain, true);
-    expect(&out, "ID  STATUS   FULL  CPU  HEARD       RTT  REGIONS\n"
-                 " 7  offline     3  46%  2 m ago  1.2 ms  EU,USE\n"
-                 " 8  -           -    -  -             -  -\n");
+    expect(&out, "ID  STATUS   FULL  CPU  HEARD       RTT    STILL  REGIONS\n"
+                 " 7  offline     3  46%  2 m ago  1.2 ms  1 m 1 s  EU,USE\n"
+                 " 8  -           -    -  -             -        -  -\n");
     rows(&out, &coloured, false);
     assert_non_null(memmem(out.data, out.len, "\033[31moffline\033[0m", 16));
     buf_done(&out);
@@ -173,7 +177,7 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_the_last_time_of_the_day),
         cmocka_unit_test(test_times_for_people),
         cmocka_unit_test(test_rows_of_a_table),
         cmocka_unit_test(test_object_field_by_field),

@@ -78,6 +78,7 @@ static inline void seal(struct fixture *f)
 {
     core_seal(f->core, &f->batch);
     buf_append(&f->journal, f->batch.changes.data, f->batch.changes.len);
+    core_left(f->core, &f->batch);
     batch_clear(&f->batch);
 }
 

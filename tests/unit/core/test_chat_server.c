@@ -309,12 +309,58 @@ static void event_is_struck_off_when_its_batch_has_left(void **state)
     core_seal(f->core, &f->batch);
     assert_true(session_of(f, 1)->row.events_owed != 0); /* it leaves with this batch */
     buf_append(&f->journal, f->batch.changes.data, f->batch.changes.len);
-    batch_clear(&f->batch);
+    struct batch first = f->batch;
+    f->batch = (struct batch){0};
+    core_seal(f->core, &f->batch); /* the next is on its way before the first has left */
+    assert_true(session_of(f, 1)->row.events_owed != 0);
+    assert_int_equal(f->batch.changes.len, 0);
+    core_left(f->core, &first);
+    batch_done(&first);
+    core_hasten(f->core);
     core_seal(f->core, &f->batch);
     assert_int_equal(session_of(f, 1)->row.events_owed, 0);
     assert_true(f->batch.changes.len > 0);
     buf_append(&f->journal, f->batch.changes.data, f->batch.changes.len);
     batch_clear(&f->batch);
+    crash(f, 1000);
+    s.chat = chat_up(f, "chat");
+    assert_string_equal(told(f, s.chat), "");
+}
+
+/* Nobody waits until it is stored that an event has left, so that alone makes no batch at once. */
+static void what_is_struck_off_waits_for_company(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = open_scene(f);
+    ready(f, s.server, 1, s.token);
+    seal(f);
+    int64_t seq = core_seq(f->core);
+    seal(f);
+    assert_int_equal(session_of(f, 1)->row.events_owed, 0);
+    f->now.core_ms += CORE_STRUCK_OFF_MS - 1;
+    add_tick(f);
+    seal(f);
+    assert_int_equal(core_seq(f->core), seq);
+    f->now.core_ms += 1; /* long enough */
+    add_tick(f);
+    seal(f);
+    assert_int_equal(core_seq(f->core), seq + 1);
+    crash(f, 1000);
+    s.chat = chat_up(f, "chat");
+    assert_string_equal(told(f, s.chat), "");
+}
+
+static void what_is_struck_off_goes_with_the_next_batch(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = open_scene(f);
+    ready(f, s.server, 1, s.token);
+    seal(f);
+    seal(f);
+    int64_t seq = core_seq(f->core);
+    (void)server_up(f, 3000, 1);
+    seal(f);
+    assert_int_equal(core_seq(f->core), seq + 1);
     crash(f, 1000);
     s.chat = chat_up(f, "chat");
     assert_string_equal(told(f, s.chat), "");
@@ -391,6 +437,8 @@ int main(void)
         FIXTURE_TEST(back_is_told_after_a_lost_batch_that_followed_lost),
         FIXTURE_TEST(last_word_is_the_truth),
         FIXTURE_TEST(event_is_struck_off_when_its_batch_has_left),
+        FIXTURE_TEST(what_is_struck_off_waits_for_company),
+        FIXTURE_TEST(what_is_struck_off_goes_with_the_next_batch),
         FIXTURE_TEST(event_told_on_a_hello_is_struck_off_too),
         FIXTURE_TEST(event_is_repeated_after_a_crash),
         FIXTURE_TEST(event_is_told_again_on_a_new_connection),

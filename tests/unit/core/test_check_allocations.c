@@ -126,6 +126,23 @@ static void a_line_is_out_of_order(void **state)
     is_said(f, "allocation ", " stands where it does not belong");
 }
 
+static void the_oldest_who_waits_is_not_known(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = scene(f);
+    list_remove(&s.second->in_waiting);
+    list_insert_before(&s.first->in_waiting, &s.second->in_waiting);
+    s.second->row.queued_core_ms = s.first->row.queued_core_ms + 1;
+    is_said(f, "allocation ", " waits out of order");
+}
+
+static void somebody_is_not_among_those_who_wait(void **state)
+{
+    struct fixture *f = *state;
+    list_remove(&scene(f).first->in_waiting);
+    is_said(f, "1 allocations wait, 2 are in line", "");
+}
+
 static void the_players_of_a_line_are_counted_wrong(void **state)
 {
     struct fixture *f = *state;
@@ -288,6 +305,8 @@ int main(void)
         SEEKERS_TEST(somebody_waits_with_a_party_that_he_has_left),
         SEEKERS_TEST(a_result_is_owed_and_nobody_knows),
         SEEKERS_TEST(a_line_is_out_of_order),
+        SEEKERS_TEST(the_oldest_who_waits_is_not_known),
+        SEEKERS_TEST(somebody_is_not_among_those_who_wait),
         SEEKERS_TEST(the_players_of_a_line_are_counted_wrong),
         SEEKERS_TEST(somebody_waits_for_a_place_that_is_free),
         SEEKERS_TEST(more_is_held_than_is_there),

@@ -10,6 +10,31 @@ static struct room *asks_a_slow_cluster(struct fixture *f, conn_id *ret_conn)
     return spawned(f);
 }
 
+static int64_t oldest_ms(const struct fixture *f)
+{
+    struct core_counts counts;
+    core_count(f->core, &counts);
+    return counts.queue_oldest_ms;
+}
+
+static void the_oldest_who_waits_anywhere_is_known(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    (void)room_with(f, "q1,q2,q3,q4");
+    assert_int_equal(oldest_ms(f), 0);
+    asks_for(f, "first", "ann", "p1", "");
+    rooms_pass(f, 3000);
+    asks_for(f, "second", "ben", "q1", "");
+    rooms_pass(f, 1000);
+    assert_int_equal(oldest_ms(f), 4000);
+    kicks(f, seat_of(f, "p4")->row.id);
+    assert_int_equal(oldest_ms(f), 1000);
+    kicks(f, seat_of(f, "q4")->row.id);
+    assert_int_equal(oldest_ms(f), 0);
+}
+
 static void who_comes_to_the_line_in_time_waits_for_what_is_left(void **state)
 {
     struct fixture *f = *state;
@@ -174,6 +199,7 @@ static void who_comes_to_another_line_is_told_so_though_his_position_is_the_same
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SEEKERS_TEST(the_oldest_who_waits_anywhere_is_known),
         SEEKERS_TEST(who_comes_to_the_line_in_time_waits_for_what_is_left),
         SEEKERS_TEST(who_comes_to_the_line_when_his_time_is_over_fails_at_once),
         SEEKERS_TEST(who_comes_to_the_line_gets_what_came_free_while_he_waited_for_a_server),

@@ -79,6 +79,26 @@ static void the_second_player_with_a_token_is_refused(void **state)
     sought(f, asks_for(f, "t3", "0123456789abcdef-two", "", ""), ENVELOPE_SUCCESS);
 }
 
+/* Whom the seat went to that the older request gave up has the token of one of the newer. */
+static void who_waits_is_not_refused_for_the_token_of_one_served_before_him(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    use_player_ids(f);
+    rooms_hosts[1].slots = 1;
+    cluster_up(f, 1);
+    struct room *room = cluster_room(f, "p1", "p2,p3,p4");
+    queued_at(f, asks_cluster(f, "one", "0123456789abcdef-one", "", ""), 1);
+    queued_at(f, asks_cluster(f, "two", "0123456789abcdef-two", "", ""), 2);
+    (void)seat_key(f->core, cluster_seat(f, "p1")->row.id, key);
+    say_left(f, room, key, 100);
+    is_in_state(f, "one", ALLOCATION_OPEN); /* his token is under way */
+    conn_id conn = asks_cluster(f, "both", "ann", "", "0123456789abcdef-one");
+    has_failed(f, "one", ERR_SUPERSEDED, err_sentence(ERR_SUPERSEDED));
+    is_in_state(f, "two", ALLOCATION_OPEN);
+    sought(f, conn, ENVELOPE_QUEUED);
+}
+
 static void two_of_one_party_with_one_token_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -570,6 +590,7 @@ int main(void)
         SEEKERS_TEST(an_opaque_token_belongs_to_a_seat_and_survives_a_restart),
         SEEKERS_TEST(a_token_of_the_players_id_is_its_first_16_bytes),
         SEEKERS_TEST(the_second_player_with_a_token_is_refused),
+        SEEKERS_TEST(who_waits_is_not_refused_for_the_token_of_one_served_before_him),
         SEEKERS_TEST(two_of_one_party_with_one_token_are_refused),
         SEEKERS_TEST(a_player_is_refused_in_a_second_fleet_where_his_token_would_be_the_same),
         SEEKERS_TEST(a_seat_keeps_its_token_when_the_fleet_is_configured_otherwise),

@@ -167,6 +167,34 @@ static void challenger_may_not_speak_yet(void **state)
 
 /* ── heartbeat, silence ────────────────────────────────────────────────────────────────────── */
 
+static void wait_for_disk(struct fixture *f, int64_t ms)
+{
+    for (int64_t end_ms = f->now.core_ms + ms; f->now.core_ms < end_ms; add_tick(f)) {
+        f->now.core_ms += TICK_MS;
+        f->now.wall_ms += TICK_MS;
+    }
+}
+
+/* Seen in a simulation: the disk took longer than a server has to list its matches, so it counted
+ * as one that cannot before it was asked, and was given a match above what it held. */
+static void time_to_list_begins_when_the_question_leaves(void **state)
+{
+    struct fixture *f = *state;
+    int64_t list_ms = f->core->config.timeouts.list_ms;
+    conn_id conn = server_up(f, 2000, 4);
+    seal(f);
+    gone(f, conn);
+    conn = server_up(f, 2000, 4); /* its batch is not stored yet */
+    assert_int_equal(count_effects(f, EFFECT_LIST_ASK, conn), 1);
+    wait_for_disk(f, list_ms + 500);
+    assert_false(server_of(f, conn)->listed);
+    seal(f);
+    wait_for_disk(f, list_ms - 500);
+    assert_false(server_of(f, conn)->listed);
+    wait_for_disk(f, 1000);
+    assert_true(server_of(f, conn)->listed); /* it cannot, and its matches are not known */
+}
+
 static void heartbeat_is_answered_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -857,6 +885,7 @@ int main(void)
         FIXTURE_TEST(third_hello_is_refused_at_once),
         FIXTURE_TEST(challenger_that_leaves_changes_nothing),
         FIXTURE_TEST(challenger_may_not_speak_yet),
+        FIXTURE_TEST(time_to_list_begins_when_the_question_leaves),
         FIXTURE_TEST(heartbeat_is_answered_at_once),
         FIXTURE_TEST(spoofed_ids_are_refused_and_counted),
         FIXTURE_TEST(silent_server_is_offline_and_its_matches_are_lost_once),

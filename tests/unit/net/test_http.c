@@ -4,6 +4,7 @@
 #include "lib/certs.h"
 #include "lib/loop.h"
 #include "lib/tls_client.h"
+#include "net/listening.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +177,7 @@ static void world_start(struct world *w, const char *ip)
     http_server_stop(w->server);
     const struct http_ops ops = {.request = on_request, .done = on_done, .user = w};
     const char *why = NULL;
-    const struct http_place place = {ip, 0, w->tls};
+    const struct http_place place = {.ip = ip, .tls = w->tls};
     assert_int_equal(http_server_start(&w->loop, &place, &w->limits, &ops, &w->server, &why), 0);
     w->port = port_of(w->server);
 }
@@ -1171,16 +1172,37 @@ static void an_address_that_cannot_be_had_is_told(void **state)
     const struct http_ops ops = {.request = on_request, .done = on_done, .user = w};
     struct http_server *s = NULL;
     const char *why = NULL;
-    const struct http_place taken = {"127.0.0.1", w->port, NULL};
+    const struct http_place taken = {.ip = "127.0.0.1", .port = w->port};
     int err = http_server_start(&w->loop, &taken, &w->limits, &ops, &s, &why);
     assert_int_equal(err, ERR_IO);
     assert_string_equal(why, "address already in use");
-    const struct http_place named = {"localhost", 0, NULL};
+    const struct http_place named = {.ip = "localhost"};
     err = http_server_start(&w->loop, &named, &w->limits, &ops, &s, &why);
     assert_int_equal(err, ERR_IO);
     assert_string_equal(why, "not an IP address");
     assert_null(s);
     http_server_stop(NULL);
+}
+
+static void who_comes_while_nobody_serves_a_held_socket_waits(void **state)
+{
+    struct world *w = *state;
+    const struct http_ops ops = {.request = on_request, .done = on_done, .user = w};
+    const char *why = NULL;
+    const struct http_place place = {.ip = "127.0.0.1",
+                                     .held_fd = listening_open("127.0.0.1", 0, &why)};
+    assert_true(place.held_fd > 0);
+    http_server_stop(w->server);
+    assert_int_equal(http_server_start(&w->loop, &place, &w->limits, &ops, &w->server, &why), 0);
+    w->port = port_of(w->server);
+    asks(w, client_new(w), "GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "GET /a");
+    http_server_stop(w->server);
+    struct client *c = client_new(w);
+    client_say(c, "GET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(http_server_start(&w->loop, &place, &w->limits, &ops, &w->server, &why), 0);
+    assert_int_equal(port_of(w->server), w->port);
+    RUN_UNTIL(w, client_has(c, "GET /b"));
+    close(place.held_fd);
 }
 
 static void ipv6_has_its_own_spelling(void **state)
@@ -1472,6 +1494,7 @@ int main(void)
         IN_WORLD(quiesced_it_answers_but_accepts_nobody),
         IN_WORLD(stopping_ends_every_request),
         IN_WORLD(an_address_that_cannot_be_had_is_told),
+        IN_WORLD(who_comes_while_nobody_serves_a_held_socket_waits),
         IN_WORLD(ipv6_has_its_own_spelling),
         IN_WORLD(requests_come_over_tls),
         IN_WORLD(a_long_answer_over_tls_is_whole),

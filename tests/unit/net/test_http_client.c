@@ -146,7 +146,7 @@ static void world_listen(struct world *w, struct tls *tls)
                                        .idle_ms = 20000,
                                        .suspend_ms = 10000};
     const struct http_ops ops = {.request = on_request, .done = on_request_done, .user = w};
-    const struct http_place place = {"127.0.0.1", 0, tls};
+    const struct http_place place = {.ip = "127.0.0.1", .tls = tls};
     const char *why = NULL;
     char text[ADDRESS_MAX];
     http_server_stop(w->server);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "lib/loop.h"
 #include "net/listener.h"
+#include "net/listening.h"
 #include "net/loop.h"
 #include "net/stream.h"
 
@@ -39,6 +40,7 @@ struct world {
     size_t n_peers;
     struct stream_limits limits;
     size_t turns;
+    bool mute;
 };
 
 static size_t on_input(void *user, const uint8_t *data, size_t len)
@@ -91,17 +93,22 @@ static void on_tick(void *user)
     (void)user;
 }
 
+static bool may_write(void *user)
+{
+    return !((struct world *)user)->mute;
+}
+
 static int setup_with(void **state, size_t streams, size_t per_address)
 {
     struct world *w = calloc(1, sizeof(*w));
-    struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w};
+    struct loop_hooks hooks = {.turn = on_turn, .tick = on_tick, .user = w, .may_write = may_write};
     struct loop_limits limits = {.streams = streams, .streams_per_address = per_address};
     const char *why = NULL;
     w->limits.input_max = LOOP_READ_SIZE;
     w->limits.output_cap = 64 * 1024;
     log_set_level(LOG_ERROR);
     loop_init(&w->loop, &hooks, &limits);
-    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"127.0.0.1", 0, NULL},
+    assert_int_equal(listener_start(&w->loop, &(struct listener_place){.ip = "127.0.0.1"},
                                     on_accepted, w, &w->listener, &why),
                      0);
     *state = w;
@@ -169,13 +176,32 @@ static void test_port_zero_picks_one(void **state)
     assert_true(listener_port(w->listener) > 0);
 }
 
+/* Also what was said before it was so. */
+static void test_a_mute_loop_says_nothing(void **state)
+{
+    struct world *w = *state;
+    int fd = -1;
+    char heard[16];
+    struct peer *p = meet(w, &fd);
+    stream_send(p->stream, "abcd", 4);
+    w->mute = true;
+    say(fd, "wxyz");
+    RUN_UNTIL(w, p->records == 1);
+    size_t turns = w->turns;
+    RUN_UNTIL(w, w->turns > turns + 2);
+    assert_int_equal(hear(fd, heard, sizeof(heard)), 0);
+    stream_close(p->stream, "mute");
+    RUN_UNTIL(w, hear(fd, heard, sizeof(heard)) < 0);
+    close(fd);
+}
+
 static void test_address_in_use_is_said(void **state)
 {
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
     int err = listener_start(
-        &w->loop, &(struct listener_place){"127.0.0.1", listener_port(w->listener), NULL},
+        &w->loop, &(struct listener_place){.ip = "127.0.0.1", .port = listener_port(w->listener)},
         on_accepted, w, &second, &why);
     assert_int_equal(err, ERR_IO);
     assert_null(second);
@@ -187,7 +213,7 @@ static void test_a_name_is_no_address(void **state)
     struct world *w = *state;
     struct listener *second = NULL;
     const char *why = NULL;
-    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"localhost", 0, NULL},
+    assert_int_equal(listener_start(&w->loop, &(struct listener_place){.ip = "localhost"},
                                     on_accepted, w, &second, &why),
                      ERR_IO);
     assert_string_equal(why, "not an IP address");
@@ -199,11 +225,59 @@ static void test_listens_on_ipv6(void **state)
     struct listener *second = NULL;
     const char *why = NULL;
     char text[ADDRESS_MAX];
-    if (listener_start(&w->loop, &(struct listener_place){"::1", 0, NULL}, on_accepted, w, &second,
+    if (listener_start(&w->loop, &(struct listener_place){.ip = "::1"}, on_accepted, w, &second,
                        &why) != 0)
         skip(); /* a machine without IPv6 */
     assert_int_equal(strncmp(listener_address(second, text), "[::1]:", 6), 0);
     listener_stop(second);
+}
+
+static uint16_t port_of(int fd)
+{
+    union address bound;
+    listening_address(fd, &bound);
+    return ntohs(bound.v4.sin_port);
+}
+
+/* A node goes from standing by to leading: whoever comes in between waits, on the same port. */
+static void test_who_comes_while_nobody_serves_a_held_socket_waits(void **state)
+{
+    struct world *w = *state;
+    const char *why = NULL;
+    struct listener *first = NULL;
+    struct listener *second = NULL;
+    struct listener_place place = {.ip = "127.0.0.1",
+                                   .held_fd = listening_open("127.0.0.1", 0, &why)};
+    assert_true(place.held_fd > 0);
+    assert_int_equal(listener_start(&w->loop, &place, on_accepted, w, &first, &why), 0);
+    assert_int_equal(listener_port(first), port_of(place.held_fd));
+    int before = listener_dial(first);
+    RUN_UNTIL(w, w->n_peers == 1);
+    listener_stop(first);
+    uv_run(&w->loop.uv, UV_RUN_NOWAIT);
+
+    union address to;
+    assert_true(address_parse("127.0.0.1", port_of(place.held_fd), &to));
+    int between = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(between, &to.any, sizeof(to.v4)), 0);
+    assert_int_equal(listener_start(&w->loop, &place, on_accepted, w, &second, &why), 0);
+    RUN_UNTIL(w, w->n_peers == 2);
+    assert_int_equal(listener_port(second), port_of(place.held_fd));
+    listener_stop(second);
+    close(between);
+    close(before);
+    close(place.held_fd);
+    RUN_UNTIL(w, w->peers[0].closed && w->peers[1].closed);
+}
+
+static void test_a_held_socket_that_is_none_is_told(void **state)
+{
+    struct world *w = *state;
+    struct listener *l = NULL;
+    const char *why = NULL;
+    struct listener_place place = {.ip = "127.0.0.1", .held_fd = 1 << 20};
+    assert_int_equal(listener_start(&w->loop, &place, on_accepted, w, &l, &why), ERR_IO);
+    assert_string_equal(why, "bad file descriptor");
 }
 
 static void check_options(uv_handle_t *handle, void *user)
@@ -542,6 +616,67 @@ static void test_cap_per_address(void **state)
     check_two_fit(*state);
 }
 
+/* A second listener, whose streams are a crowd of their own. */
+struct outside {
+    struct loop_crowd crowd;
+    struct listener *listener;
+};
+
+static void open_outside(struct world *w, struct outside *o, size_t most, size_t together)
+{
+    const char *why = NULL;
+    loop_share(&w->loop, &o->crowd, &(struct loop_limits){most, 1000}, together);
+    struct listener_place place = {.ip = "127.0.0.1", .crowd = &o->crowd};
+    assert_int_equal(listener_start(&w->loop, &place, on_accepted, w, &o->listener, &why), 0);
+}
+
+static void expect_refused(struct world *w, struct listener *listener)
+{
+    int64_t before = listener_refused(listener);
+    int fd = listener_dial(listener);
+    char byte;
+    RUN_UNTIL(w, hear(fd, &byte, 1) < 0);
+    assert_int_equal(listener_refused(listener), before + 1);
+    close(fd);
+}
+
+static void close_outside(struct world *w, struct outside *o)
+{
+    listener_stop(o->listener);
+    RUN_UNTIL(w, o->crowd.streams == 0);
+    loop_crowd_done(&o->crowd);
+}
+
+static void test_a_crowd_cannot_take_the_places_of_another(void **state)
+{
+    struct world *w = *state;
+    struct outside o;
+    int outsider, inside;
+    size_t before = w->n_peers;
+    open_outside(w, &o, 1, 3);
+    outsider = listener_dial(o.listener);
+    RUN_UNTIL(w, w->n_peers > before);
+    expect_refused(w, o.listener);
+    meet(w, &inside);
+    close(inside);
+    close(outsider);
+    close_outside(w, &o);
+}
+
+static void test_crowds_share_what_there_is(void **state)
+{
+    struct world *w = *state;
+    struct outside o;
+    int first, second;
+    open_outside(w, &o, 2, 2);
+    meet(w, &first);
+    meet(w, &second);
+    expect_refused(w, o.listener);
+    close(first);
+    close(second);
+    close_outside(w, &o);
+}
+
 /* Forbids every descriptor above the ones that are open; returns what to restore. */
 static struct rlimit no_more_descriptors(void)
 {
@@ -607,9 +742,12 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_port_zero_picks_one),
+        T(test_a_mute_loop_says_nothing),
         T(test_address_in_use_is_said),
         T(test_a_name_is_no_address),
         T(test_listens_on_ipv6),
+        T(test_who_comes_while_nobody_serves_a_held_socket_waits),
+        T(test_a_held_socket_that_is_none_is_told),
         T(test_accepted_sockets_find_dead_peers),
         T(test_bytes_one_by_one),
         T(test_many_records_in_one_read),
@@ -630,6 +768,10 @@ int main(void)
         T(test_an_idle_stream_is_small),
         cmocka_unit_test_setup_teardown(test_total_cap, setup_two_streams, teardown),
         cmocka_unit_test_setup_teardown(test_cap_per_address, setup_two_per_address, teardown),
+        cmocka_unit_test_setup_teardown(test_a_crowd_cannot_take_the_places_of_another,
+                                        setup_two_streams, teardown),
+        cmocka_unit_test_setup_teardown(test_crowds_share_what_there_is, setup_two_streams,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,10 +90,11 @@ static int setup_with(void **state, const char *client_ca)
     log_set_level(LOG_ERROR);
     loop_init(&w->loop, &hooks, &limits);
     w->tls = certs_load(server, client_ca);
-    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"127.0.0.1", 0, w->tls},
+    assert_int_equal(listener_start(&w->loop,
+                                    &(struct listener_place){.ip = "127.0.0.1", .tls = w->tls},
                                     on_accepted, w, &w->listener, &why),
                      0);
-    assert_int_equal(listener_start(&w->loop, &(struct listener_place){"127.0.0.1", 0, NULL},
+    assert_int_equal(listener_start(&w->loop, &(struct listener_place){.ip = "127.0.0.1"},
                                     on_accepted, w, &w->plain, &why),
                      0);
     *state = w;

@@ -298,6 +298,83 @@ static void test_the_name_may_be_told(void **state)
     tls_free(tls);
 }
 
+/* Another door of the fake's, at an address its certificate is not for. */
+static int listen_elsewhere(char ret[32])
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7F000002)};
+    socklen_t len = sizeof(a);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    snprintf(ret, 32, "127.0.0.2:%d", ntohs(a.sin_port));
+    return fd;
+}
+
+/* Its next connection is at that listener. */
+static void meet_again(struct secured *s, struct tls *tls, int listener)
+{
+    int own = s->fake.listener;
+    tls_session_free(s->session);
+    s->session = tls_session_new(tls);
+    s->result = TLS_GOES_ON;
+    buf_clear(&s->heard);
+    s->fake.listener = listener;
+    accept_peer(&s->fake);
+    s->fake.listener = own;
+}
+
+static void test_each_address_is_asked_for_its_own_name(void **state)
+{
+    (void)state;
+    struct secured s = {0};
+    struct tls *tls = certs_load(server, NULL);
+    struct muster_options o = options(&s);
+    char list[80];
+    char there[32];
+    int elsewhere = listen_elsewhere(there);
+    snprintf(list, sizeof(list), "%s,%s", there, s.fake.address);
+    o.server = list;
+    fake_new(&s.fake, &o);
+    meet_again(&s, tls, elsewhere);
+    TURN_UNTIL(&s, s.fake.log[0]);
+    told(&s.fake, "disconnected -15 Muster's certificate is not for 127.0.0.2\n");
+    assert_int_equal(s.heard.len, 0);
+    meet_again(&s, tls, s.fake.listener);
+    expect_sealed(&s, HELLO);
+    close(elsewhere);
+    secured_done(&s);
+    tls_free(tls);
+}
+
+/* Whoever could make a standby name him must still have the certificate of that address. */
+static void test_a_named_leader_must_have_the_certificate_of_its_address(void **state)
+{
+    (void)state;
+    struct secured s;
+    struct tls *tls = certs_load(server, NULL);
+    struct muster_options o = options(&s);
+    char there[32];
+    char sentence[200];
+    int elsewhere = listen_elsewhere(there);
+    int n = snprintf(sentence, sizeof(sentence), "the leader of cell default is at %s", there);
+    meet(&s, tls, &o);
+    expect_sealed(&s, HELLO);
+    char frame[300];
+    snprintf(frame, sizeof(frame), "%02X 00 01 10 00 '%s' 00", 3 + n + 1, sentence);
+    say_sealed(&s, frame);
+    TURN_UNTIL(&s, s.fake.log[0]);
+    assert_non_null(strstr(s.fake.log, "disconnected -19 "));
+    s.fake.log[0] = '\0';
+    meet_again(&s, tls, elsewhere);
+    TURN_UNTIL(&s, s.fake.log[0]);
+    told(&s.fake, "disconnected -15 Muster's certificate is not for 127.0.0.2\n");
+    assert_int_equal(s.heard.len, 0); /* our token was not said to it */
+    close(elsewhere);
+    secured_done(&s);
+    tls_free(tls);
+}
+
 static void test_a_certificate_that_is_not_for_servers(void **state)
 {
     (void)state;
@@ -433,6 +510,8 @@ int main(void)
         cmocka_unit_test(test_a_server_of_another_authority),
         cmocka_unit_test(test_a_server_of_another_name),
         cmocka_unit_test(test_the_name_may_be_told),
+        cmocka_unit_test(test_each_address_is_asked_for_its_own_name),
+        cmocka_unit_test(test_a_named_leader_must_have_the_certificate_of_its_address),
         cmocka_unit_test(test_a_certificate_that_is_not_for_servers),
         cmocka_unit_test(test_a_server_that_wants_a_certificate),
         cmocka_unit_test(test_a_server_without_tls),

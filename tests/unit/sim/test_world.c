@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_result run(uint64_t seed, double hours)
+static struct sim_result run_with(int nodes, uint64_t seed, double hours)
 {
-    struct sim_options options = {.seed = seed, .hours = hours};
+    struct sim_options options = {.seed = seed, .nodes = nodes, .hours = hours};
     struct sim_result result;
     sim_run_seed(&options, &result);
     if (result.violations)
@@ -17,15 +17,35 @@ static struct sim_result run(uint64_t seed, double hours)
     return result;
 }
 
+static struct sim_result run(uint64_t seed, double hours)
+{
+    return run_with(0, seed, hours);
+}
+
 static void same_seed_same_run(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct sim_result one = run(seed, 0.1);
-        struct sim_result two = run(seed, 0.1);
-        assert_true(one.hash == two.hash);
-        assert_memory_equal(&one, &two, sizeof(one));
+        for (int nodes = 1; nodes <= 2; nodes++) {
+            struct sim_result one = run_with(nodes, seed, 0.1);
+            struct sim_result two = run_with(nodes, seed, 0.1);
+            assert_true(one.hash == two.hash);
+            assert_memory_equal(&one, &two, sizeof(one));
+        }
     }
+}
+
+static void the_seed_decides_how_many_nodes_there_are(void **state)
+{
+    (void)state;
+    int two = 0;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct sim_result any = run(seed, 0.01);
+        bool cell = any.takeovers > 0;
+        assert_true(any.hash == run_with(cell ? 2 : 1, seed, 0.01).hash);
+        two += cell;
+    }
+    assert_in_range(two, 5, 15);
 }
 
 static void other_seed_other_run(void **state)
@@ -87,6 +107,33 @@ static void long_run_goes_through_everything(void **state)
     assert_true(sum.caught_up > 0);
 }
 
+/* The same of what two nodes have between them. */
+static void two_nodes_go_through_everything(void **state)
+{
+    (void)state;
+    struct sim_result sum = {0};
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct sim_result r = run_with(2, seed, 1.0);
+        assert_true(r.steps > 5000);
+        sum.takeovers += r.takeovers;
+        sum.silenced += r.silenced;
+        sum.step_downs += r.step_downs;
+        sum.unknown_commits += r.unknown_commits;
+        sum.fenced_commits += r.fenced_commits;
+        sum.crashes += r.crashes;
+        sum.successes += r.successes;
+        sum.caught_up += r.caught_up;
+    }
+    assert_true(sum.takeovers > 100);
+    assert_true(sum.silenced > 50 && sum.silenced < sum.takeovers);
+    assert_true(sum.step_downs > 5);
+    assert_true(sum.unknown_commits > 100);
+    assert_true(sum.fenced_commits > 10);
+    assert_true(sum.crashes > 20);
+    assert_true(sum.successes > 100);
+    assert_true(sum.caught_up > 0);
+}
+
 static void trace_changes_nothing_and_tells_all(void **state)
 {
     (void)state;
@@ -109,7 +156,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_seed_same_run),
         cmocka_unit_test(other_seed_other_run),
+        cmocka_unit_test(the_seed_decides_how_many_nodes_there_are),
         cmocka_unit_test(long_run_goes_through_everything),
+        cmocka_unit_test(two_nodes_go_through_everything),
         cmocka_unit_test(trace_changes_nothing_and_tells_all),
     };
     log_set_level(LOG_ERROR);

@@ -273,10 +273,10 @@ static inline int64_t history_check(struct store *store, int64_t bytes_max, int6
 /* Waits until the fold thread has published seq; fails after ten seconds. */
 static inline void fixture_wait_folded(struct store *store, int64_t seq)
 {
-    struct store_figures figures;
+    struct store_figures figures = {0};
     int64_t deadline_ms = clock_monotonic_ms() + 10000;
     for (;;) {
-        store_sqlite_figures(store, &figures);
+        assert_true(store_figures(store, &figures));
         if (figures.folded_seq >= seq)
             return;
         if (clock_monotonic_ms() > deadline_ms)

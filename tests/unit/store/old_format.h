@@ -1,6 +1,6 @@
 /* A data folder as Muster wrote it when its format was 1 (seven kinds of rows), 2 (ten at
- * first, seventeen when there were rooms) or 3 (nineteen). The statements are those of these
- * versions, word for word; do not bring them up to date. */
+ * first, seventeen when there were rooms), 3 (nineteen) or 4 (twenty-one). The statements are those
+ * of these versions, word for word; do not bring them up to date. */
 #pragma once
 
 #include "fixture.h"
@@ -17,6 +17,7 @@ static const struct old_version old_1 = {1, 7};
 static const struct old_version old_2 = {2, 10};
 static const struct old_version old_2_rooms = {2, 17};
 static const struct old_version old_3 = {3, 19};
+static const struct old_version old_4 = {4, 21};
 
 static const char *const old_journal =
     "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;"
@@ -106,6 +107,13 @@ static const char *const old_rooms =
     "\"left_ms\" INTEGER NOT NULL, \"info\" BLOB NOT NULL, \"sealed\" BLOB NOT NULL) "
     "STRICT;";
 
+/* What came with format 4. */
+static const char *const old_tokens =
+    "CREATE TABLE \"token_mode\" (\"id\" INTEGER PRIMARY KEY, \"fleet\" INTEGER NOT NULL, "
+    "\"from_seat\" INTEGER NOT NULL, \"mode\" INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE \"allocation_detail\" (\"id\" INTEGER PRIMARY KEY, \"allocation\" INTEGER NOT "
+    "NULL, \"party\" INTEGER NOT NULL) STRICT;";
+
 /* What came with format 3. */
 static const char *const old_allocations =
     "CREATE TABLE \"allocation\" (\"id\" INTEGER PRIMARY KEY, \"name\" TEXT NOT "
@@ -192,6 +200,8 @@ static inline void old_folder(const char *folder, const struct old_version *vers
         assert_int_equal(sqlite3_exec(db, old_rooms, NULL, NULL, NULL), SQLITE_OK);
     if (version->kinds >= 19)
         assert_int_equal(sqlite3_exec(db, old_allocations, NULL, NULL, NULL), SQLITE_OK);
+    if (version->kinds >= 21)
+        assert_int_equal(sqlite3_exec(db, old_tokens, NULL, NULL, NULL), SQLITE_OK);
     for (int kind = 0; kind < ROW_KINDS; kind++)
         for (int id = 0; id < MODEL_IDS; id++)
             if (model.rows[kind][id].len > 0)

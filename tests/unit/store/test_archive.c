@@ -234,7 +234,9 @@ static void digests_are_sha256_in_hex(void **state)
     spot_make(&p, NULL, 0);
     write_file(p.path, "abc", 3);
     int fd = open(p.path, O_RDONLY);
-    assert_int_equal(archive_digest(fd, digest), 0);
+    assert_int_equal(archive_digest(fd, NULL, digest), 0);
+    static _Atomic bool stop = true;
+    assert_int_equal(archive_digest(fd, &stop, back), ERR_IO);
     close(fd);
     assert_string_equal(archive_hex(digest, hex), abc);
     assert_true(archive_from_hex(str_of(abc), back));

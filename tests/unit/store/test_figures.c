@@ -22,6 +22,8 @@ static void a_new_store_lags_nowhere(void **state)
     assert_int_equal(figures.journal_rows, 0);
     assert_int_equal(figures.journal_bytes, 0);
     assert_int_equal(figures.commits, 0);
+    assert_true(figures.state_bytes > 0);
+    assert_true(figures.disk_free_bytes >= 0 && figures.disk_free_bytes < figures.disk_bytes);
     store_close(store);
     fixture_remove(folder);
 }

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "lib/unit.h"
+#include "store/latest.h"
 #include "store/memory.h"
 
 #include <stdlib.h>
@@ -30,8 +31,10 @@ struct world {
     struct mute_store store;
     struct core_config config;
     struct pipeline *pipeline;
-    bool submitted; /* a commit waits */
-    struct store_batch batch;
+    bool submitted;           /* a commit waits */
+    struct store_batch batch; /* the newest */
+    struct store_batch waiting[PIPELINE_DEPTH_MAX];
+    int n_waiting;
     int submits;
     size_t seen_at_submit; /* effects that had left by then */
     struct seen seen[512];
@@ -72,12 +75,17 @@ static void mute_close(struct store *s)
 static const struct store_ops mute_ops = {
     .load = mute_load, .commit = mute_commit, .tip = mute_tip, .close = mute_close};
 
+/* Of one to which the next batches can be on their way while the last one commits. */
+static const struct store_ops deep_ops = {
+    .load = mute_load, .commit = mute_commit, .tip = mute_tip, .close = mute_close, .depth = 3};
+
 static void on_submit(void *user, const struct store_batch *batch)
 {
     struct world *w = user;
-    assert_false(w->submitted); /* one at a time */
+    assert_true(w->n_waiting < store_depth(&w->store.base));
     w->submitted = true;
     w->batch = *batch;
+    w->waiting[w->n_waiting++] = *batch;
     w->submits++;
     w->seen_at_submit = w->n_seen;
 }
@@ -133,6 +141,16 @@ static int setup(void **state)
     w->now_ms = 1000;
     start(w);
     *state = w;
+    return 0;
+}
+
+static int setup_deep(void **state)
+{
+    (void)setup(state);
+    struct world *w = *state;
+    pipeline_free(w->pipeline);
+    w->store.base.ops = &deep_ops;
+    start(w);
     return 0;
 }
 
@@ -201,13 +219,16 @@ static void flush(struct world *w)
     pipeline_flush(w->pipeline, w->now_ms, wall_start_ms + w->now_ms);
 }
 
-/* The commit under way ends: stored or not, and what the pipeline is told of it. */
+/* The oldest commit under way ends: stored or not, and what the pipeline is told of it. */
 static void commit(struct world *w, enum store_memory_mode mode)
 {
     assert_true(w->submitted);
-    w->submitted = false;
+    struct store_batch oldest = w->waiting[0];
+    w->n_waiting--;
+    memmove(w->waiting, w->waiting + 1, (size_t)w->n_waiting * sizeof(oldest));
+    w->submitted = w->n_waiting > 0;
     store_memory_fail(w->store.memory, mode);
-    int result = store_commit(&w->store.base, &w->batch);
+    int result = store_commit(&w->store.base, &oldest);
     store_memory_fail(w->store.memory, STORE_MEMORY_WORKS);
     pipeline_committed(w->pipeline, result, w->now_ms, wall_start_ms + w->now_ms);
     assert_null(core_check(pipeline_core(w->pipeline)));
@@ -451,6 +472,49 @@ static void restart_continues_core_time_and_answers(void **state)
     commit(w, STORE_MEMORY_WORKS);
 }
 
+static int follow_change(void *user, const struct change *change)
+{
+    return core_load(user, change);
+}
+
+static int follow(void *user, const struct store_batch *batch)
+{
+    return changes_each(batch->changes, batch->len, follow_change, user);
+}
+
+/* As a standby does: batch by batch, then it goes on where the journal ends. */
+static void what_followed_goes_on_with_the_same_answers(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    ask(w, 1);
+    settle(w);
+    ack(w, 1);
+    settle(w);
+    struct seen first = *seen(w, EFFECT_ALLOCATED, CHAT);
+    struct store_tip tip;
+    struct core *core = core_new(&w->config, secret);
+    assert_int_equal(store_tip(&w->store.base, &tip), 0);
+    assert_int_equal(store_history(w->store.memory, INT64_MAX, follow, core), 0);
+    pipeline_free(w->pipeline);
+    w->now_ms += 3000;
+    struct pipeline_world around = {
+        .submit = on_submit, .durable = on_durable, .release = on_release, .user = w};
+    struct pipeline_loaded loaded = {&w->config, secret, core, tip};
+    assert_int_equal(pipeline_adopt(&w->store.base, &loaded, &around, wall_start_ms + w->now_ms,
+                                    w->now_ms, &w->pipeline),
+                     0);
+    forget(w);
+    chat_hello(w, CHAT, "chat");
+    ask(w, 1);
+    settle(w);
+    assert_string_equal(seen(w, EFFECT_ALLOCATED, CHAT)->token, first.token);
+    server_hello(w, 3, 2001);
+    flush(w);
+    assert_int_equal(w->batch.core_ms, tip.core_ms + 3000);
+    commit(w, STORE_MEMORY_WORKS);
+}
+
 /* ── commits that fail ─────────────────────────────────────────────────────────────────────── */
 
 static void failed_commit_refuses_all_that_rests_on_it(void **state)
@@ -672,6 +736,107 @@ static void many_failures_in_a_row(void **state)
     assert_int_equal(seen(w, EFFECT_ALLOCATED, CHAT)->err, 0);
 }
 
+/* ── several on their way ──────────────────────────────────────────────────────────────────── */
+
+static void the_next_are_on_their_way_while_the_first_commits(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    for (int32_t lobby = 1; lobby <= 4; lobby++) {
+        ask(w, lobby);
+        flush(w);
+        assert_int_equal(w->n_waiting, lobby < 3 ? lobby : 3);
+    }
+    assert_int_equal(w->n_seen, 0);
+    commit(w, STORE_MEMORY_WORKS);
+    assert_int_equal(count(w, EFFECT_ALLOCATE, SERVER), 1);
+    assert_int_equal(w->n_waiting, 3); /* the fourth went as soon as there was room */
+    while (w->submitted)
+        commit(w, STORE_MEMORY_WORKS);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(w->seen[i].lobby, i + 1);
+    assert_false(pipeline_busy(w->pipeline));
+}
+
+/* A read, or a repeat, shows what is on its way: it leaves behind all of that. */
+static void what_changes_nothing_leaves_behind_all_that_are_on_their_way(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    open_match(w, 1);
+    ask(w, 2);
+    flush(w);
+    ask(w, 1); /* a repeat of what is durable */
+    flush(w);
+    assert_int_equal(w->n_waiting, 1);
+    assert_int_equal(w->n_seen, 0);
+    ask(w, 3);
+    flush(w);
+    assert_int_equal(w->n_waiting, 2);
+    commit(w, STORE_MEMORY_WORKS);
+    assert_null(seen(w, EFFECT_ALLOCATED, CHAT)); /* it went with the second */
+    commit(w, STORE_MEMORY_WORKS);
+    assert_int_equal(seen(w, EFFECT_ALLOCATED, CHAT)->lobby, 1);
+}
+
+/* The second of three is lost: the first leaves, the third and what is open are refused, and not
+ * before it is sure that the third is nowhere. */
+static void those_behind_a_lost_one_are_lost(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    for (int32_t lobby = 1; lobby <= 4; lobby++) {
+        ask(w, lobby);
+        flush(w);
+    }
+    commit(w, STORE_MEMORY_WORKS); /* and the fourth is on its way */
+    forget(w);
+    commit(w, STORE_MEMORY_FAILS);
+    assert_int_equal(w->n_seen, 0);
+    ask(w, 5);
+    flush(w);
+    assert_int_equal(w->n_waiting, 2); /* nothing more is handed over */
+    commit(w, STORE_MEMORY_WORKS);     /* there is a gap before it: the store does not take it */
+    assert_int_equal(w->n_seen, 0);
+    commit(w, STORE_MEMORY_WORKS);
+    assert_int_equal(pipeline_state(w->pipeline), PIPELINE_READ_ONLY);
+    assert_int_equal(count(w, EFFECT_ALLOCATED, CHAT), 4);
+    for (size_t i = 0; i < w->n_seen; i++)
+        assert_true(w->seen[i].kind != EFFECT_ALLOCATED || w->seen[i].err == ERR_INTERNAL);
+    pass(w, 1000);
+    commit(w, STORE_MEMORY_WORKS);
+    assert_int_equal(pipeline_state(w->pipeline), PIPELINE_WRITABLE);
+    forget(w);
+    ask(w, 2);
+    settle(w);
+    assert_int_equal(seen(w, EFFECT_ALLOCATE, SERVER)->lobby, 2);
+}
+
+/* The connection was lost after the second of three: the store says so, later. */
+static void some_of_those_whose_outcome_is_unknown_are_there(void **state)
+{
+    struct world *w = *state;
+    peers_up(w);
+    for (int32_t lobby = 1; lobby <= 3; lobby++) {
+        ask(w, lobby);
+        flush(w);
+    }
+    w->store.mute = true;
+    commit(w, STORE_MEMORY_UNKNOWN);
+    commit(w, STORE_MEMORY_UNKNOWN);
+    commit(w, STORE_MEMORY_FAILS);
+    pass(w, 3000);
+    assert_int_equal(w->n_seen, 0);
+    w->store.mute = false;
+    pass(w, 1000);
+    assert_int_equal(count(w, EFFECT_ALLOCATE, SERVER), 2);
+    assert_int_equal(count(w, EFFECT_ALLOCATED, CHAT), 1);
+    assert_int_equal(seen(w, EFFECT_ALLOCATED, CHAT)->lobby, 3);
+    assert_int_equal(seen(w, EFFECT_ALLOCATED, CHAT)->err, ERR_INTERNAL);
+    assert_int_equal(pipeline_state(w->pipeline), PIPELINE_READ_ONLY);
+}
+
+#define DEEP_TEST(name) cmocka_unit_test_setup_teardown(name, setup_deep, teardown)
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -686,6 +851,7 @@ int main(void)
         WORLD_TEST(heartbeats_are_answered_at_once),
         WORLD_TEST(backlog_is_what_waits),
         WORLD_TEST(restart_continues_core_time_and_answers),
+        WORLD_TEST(what_followed_goes_on_with_the_same_answers),
         WORLD_TEST(failed_commit_refuses_all_that_rests_on_it),
         WORLD_TEST(read_only_refuses_changes_and_recovers_by_itself),
         WORLD_TEST(open_ticket_is_answered_once_after_recovery),
@@ -695,6 +861,14 @@ int main(void)
         WORLD_TEST(unknown_outcome_that_was_a_failure_is_refused_later),
         WORLD_TEST(probe_whose_outcome_is_unknown_is_resolved_too),
         WORLD_TEST(many_failures_in_a_row),
+        DEEP_TEST(the_next_are_on_their_way_while_the_first_commits),
+        DEEP_TEST(what_changes_nothing_leaves_behind_all_that_are_on_their_way),
+        DEEP_TEST(those_behind_a_lost_one_are_lost),
+        DEEP_TEST(some_of_those_whose_outcome_is_unknown_are_there),
+        DEEP_TEST(failed_commit_refuses_all_that_rests_on_it),
+        DEEP_TEST(open_ticket_is_answered_once_after_recovery),
+        DEEP_TEST(nothing_leaves_while_the_outcome_is_unknown),
+        DEEP_TEST(many_failures_in_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

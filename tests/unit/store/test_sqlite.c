@@ -484,6 +484,35 @@ static void the_log_has_its_length_from_the_beginning(void **state)
     fixture_remove(folder);
 }
 
+/* Beyond what it begins with it grows in steps, so that few commits make it longer. */
+static void the_log_grows_in_steps(void **state)
+{
+    (void)state;
+    char *folder = fixture_folder();
+    struct store *store = fixture_open(folder, &fixture_lazy);
+    struct buf changes = {0};
+    while (changes.len < 20000)
+        fixture_add(&changes, ROW_ticket, 1, (unsigned)changes.len);
+    char path[1024];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/" JOURNAL_FILE "-wal", folder);
+    assert_int_equal(stat(path, &st), 0);
+    int64_t first = st.st_size;
+    int64_t size = first;
+    int longer = 0;
+    for (int64_t seq = 1; seq <= 400; seq++) {
+        assert_int_equal(fixture_commit(store, seq, &changes), 0);
+        assert_int_equal(stat(path, &st), 0);
+        longer += st.st_size != size;
+        size = st.st_size;
+    }
+    assert_in_range(size - first, 1 << 20, 20 << 20);
+    assert_in_range(longer, 1, 20);
+    buf_done(&changes);
+    store_close(store);
+    fixture_remove(folder);
+}
+
 /* The log starts over while commits go on, so it stays small. */
 static void the_log_does_not_grow_without_bound(void **state)
 {
@@ -532,6 +561,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_cannot_be_made_is_refused),
         cmocka_unit_test(the_folder_may_be_a_link_but_not_a_file_in_it),
         cmocka_unit_test(the_log_has_its_length_from_the_beginning),
+        cmocka_unit_test(the_log_grows_in_steps),
         cmocka_unit_test(the_log_does_not_grow_without_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

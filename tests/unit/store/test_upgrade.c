@@ -70,10 +70,16 @@ static void format_3_is_upgraded_and_used(void **state)
     is_upgraded_and_used(&old_3);
 }
 
+static void format_4_is_upgraded_and_used(void **state)
+{
+    (void)state;
+    is_upgraded_and_used(&old_4);
+}
+
 static void an_empty_folder_of_an_old_format_is_upgraded(void **state)
 {
     (void)state;
-    const struct old_version *const versions[] = {&old_1, &old_2, &old_2_rooms, &old_3};
+    const struct old_version *const versions[] = {&old_1, &old_2, &old_2_rooms, &old_3, &old_4};
     for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
         char *folder = fixture_folder();
         old_folder(folder, versions[i], 0, 0);
@@ -173,6 +179,7 @@ int main(void)
         cmocka_unit_test(format_2_without_rooms_is_upgraded_and_used),
         cmocka_unit_test(format_2_with_rooms_is_upgraded_and_used),
         cmocka_unit_test(format_3_is_upgraded_and_used),
+        cmocka_unit_test(format_4_is_upgraded_and_used),
         cmocka_unit_test(an_empty_folder_of_an_old_format_is_upgraded),
         cmocka_unit_test(a_half_upgraded_folder_is_finished),
         cmocka_unit_test(killed_while_upgrading_it_is_finished),

@@ -3,8 +3,10 @@
 #include "store/memory.h"
 #include "store/writer.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 static void post(void *user)
 {
@@ -138,9 +140,88 @@ static void stopping_waits_for_the_commit_under_way(void **state)
     pthread_join(thread, NULL);
 }
 
+/* A store to which three batches can be on their way; what becomes of the oldest is written into a
+ * pipe by the test. */
+struct deep_store {
+    struct store base;
+    sem_t begun;
+    int outcomes[2];
+    int64_t seqs[16];
+    _Atomic int n_begun;
+    int refused; /* the number of the batch that cannot be begun */
+};
+
+static int deep_begin(struct store *s, const struct store_batch *batch)
+{
+    struct deep_store *deep = (struct deep_store *)s;
+    deep->seqs[deep->n_begun++] = batch->seq;
+    sem_post(&deep->begun);
+    return batch->seq == deep->refused ? ERR_IO : 0;
+}
+
+static bool deep_end(struct store *s, int wake_fd, int *ret_result)
+{
+    struct deep_store *deep = (struct deep_store *)s;
+    struct pollfd fds[2] = {{.fd = deep->outcomes[0], .events = POLLIN},
+                            {.fd = wake_fd, .events = POLLIN}};
+    assert_true(poll(fds, 2, 10000) > 0);
+    if (!fds[0].revents)
+        return false;
+    assert_int_equal(read(deep->outcomes[0], ret_result, sizeof(*ret_result)), sizeof(*ret_result));
+    return true;
+}
+
+static void ends_with(struct deep_store *deep, int outcome)
+{
+    assert_int_equal(write(deep->outcomes[1], &outcome, sizeof(outcome)), sizeof(outcome));
+}
+
+static void the_next_is_begun_while_the_last_is_under_way(void **state)
+{
+    (void)state;
+    static const struct store_ops ops = {.depth = 3, .begin = deep_begin, .end = deep_end};
+    struct deep_store deep = {.base = {&ops}, .refused = 6};
+    sem_t ended;
+    struct buf empty = {0};
+    int result = -1;
+    sem_init(&deep.begun, 0, 0);
+    sem_init(&ended, 0, 0);
+    assert_int_equal(pipe(deep.outcomes), 0);
+    struct writer *w = writer_start(&deep.base, post, &ended);
+    for (int64_t seq = 1; seq <= 3; seq++) {
+        struct store_batch batch = batch_of(seq, &empty);
+        writer_submit(w, &batch);
+        await(&deep.begun); /* none has ended */
+        assert_int_equal(deep.seqs[seq - 1], seq);
+    }
+    assert_false(writer_poll(w, &result));
+    for (int64_t seq = 4; seq <= 6; seq++) {
+        ends_with(&deep, seq == 5 ? ERR_IO : 0);
+        await(&ended);
+        assert_true(writer_poll(w, &result));
+        assert_int_equal(result, seq == 5 ? ERR_IO : 0);
+        assert_true(writer_commit_us(w) > 0);
+        struct store_batch batch = batch_of(seq, &empty);
+        writer_submit(w, &batch);
+        await(&deep.begun);
+    }
+    ends_with(&deep, 0);
+    ends_with(&deep, 0);
+    writer_wait(w); /* the last could not be begun: that is its end, in its turn */
+    for (int i = 0; i < 3; i++) {
+        assert_true(writer_poll(w, &result));
+        assert_int_equal(result, i == 2 ? ERR_IO : 0);
+    }
+    writer_stop(w);
+    assert_int_equal(deep.n_begun, 6);
+    close(deep.outcomes[0]);
+    close(deep.outcomes[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_is_begun_while_the_last_is_under_way),
         cmocka_unit_test(commits_one_after_the_other),
         cmocka_unit_test(hands_a_failure_back),
         cmocka_unit_test(stopping_waits_for_the_commit_under_way),

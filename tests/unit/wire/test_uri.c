@@ -136,6 +136,34 @@ static void what_was_escaped_comes_back(void **state)
     }
 }
 
+/* Whoever is sent to another node asks there for what he asked here. */
+static void a_target_that_was_put_reads_the_same(void **state)
+{
+    (void)state;
+    static const char *const targets[][2] = {
+        {"/", "/"},
+        {"/v1/players/a%2Fb/journey?from=2h&to=", "/v1/players/a%2Fb/journey?from=2h&to="},
+        {"/a%20b%25c%0d%0aX:%20y", "/a%20b%25c%0D%0AX%3A%20y"},
+        {"/p?settings=%7B%22a%22:1%7D&x+y", "/p?settings=%7B%22a%22%3A1%7D&x%20y="},
+        {"http://proxy:1/a?b=%26c", "/a?b=%26c"},
+    };
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        struct uri first;
+        struct uri again;
+        struct buf put = {0};
+        assert_true(uri_parse(targets[i][0], &first));
+        uri_put(&put, &first);
+        buf_append(&put, "", 1);
+        assert_string_equal((const char *)put.data, targets[i][1]);
+        assert_true(uri_parse((const char *)put.data, &again));
+        assert_int_equal(first.text.len, again.text.len);
+        assert_memory_equal(first.text.data, again.text.data, first.text.len);
+        buf_done(&put);
+        uri_done(&first);
+        uri_done(&again);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +173,7 @@ int main(void)
         cmocka_unit_test(who_names_the_authority_means_the_same),
         cmocka_unit_test(broken_escapes_and_nul_are_refused),
         cmocka_unit_test(what_was_escaped_comes_back),
+        cmocka_unit_test(a_target_that_was_put_reads_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
