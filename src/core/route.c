@@ -50,6 +50,26 @@ static uint64_t key_of(const uint8_t raw[TOKEN_RAW])
     return str_hash(1, (struct str){(const char *)raw, TOKEN_RAW});
 }
 
+static void index_seat(struct core *core, struct room_seat *seat)
+{
+    uint8_t raw[TOKEN_RAW];
+    raw_of_seat(core, seat, raw);
+    seat->token_key = key_of(raw);
+    chain_add(&core->seats_by_token, seat->token_key, &seat->by_token);
+}
+
+/* Tokens that are derived never meet, so nothing is indexed until the first that is not: then all
+ * are, because one who is called like another's token must be found as well. */
+static void index_all(struct core *core)
+{
+    size_t at = 0;
+    if (core->tokens_indexed)
+        return;
+    core->tokens_indexed = true;
+    for (struct room_seat *seat = NULL; (seat = object_next(core, ROW_room_seat, &at));)
+        index_seat(core, seat);
+}
+
 /* A seat of somebody else, or of himself in another fleet, with that token: one proxy may stand
  * before both fleets. Seats of both kinds are looked at: the fleet may have been configured
  * otherwise when they were given. */
@@ -68,19 +88,20 @@ static struct room_seat *seat_with(const struct core *core, const struct fleet *
     return NULL;
 }
 
-struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
-                              struct str account)
+struct room_seat *route_taken(struct core *core, const struct fleet *fleet, struct str account)
 {
     uint8_t raw[TOKEN_RAW];
     if (token_mode_now(fleet) != TOKEN_PLAYER_ID)
         return NULL; /* nobody else can have one that is derived */
+    index_all(core);
     envelope_player_token(account, raw);
     return seat_with(core, fleet, raw, account);
 }
 
-struct room_seat *route_shared(const struct core *core, const struct room_seat *seat)
+struct room_seat *route_shared(struct core *core, const struct room_seat *seat)
 {
     uint8_t raw[TOKEN_RAW];
+    index_all(core);
     raw_of_seat(core, seat, raw);
     return seat_with(core, seat->room->fleet, raw, str_of(seat->row.account));
 }
@@ -96,16 +117,15 @@ bool route_is_same(const struct fleet *fleet, struct str a, struct str b)
 
 void route_added(struct core *core, struct room_seat *seat)
 {
-    uint8_t raw[TOKEN_RAW];
-    raw_of_seat(core, seat, raw);
-    seat->token_key = key_of(raw);
-    chain_add(&core->seats_by_token, seat->token_key, &seat->by_token);
+    if (core->tokens_indexed)
+        index_seat(core, seat);
     core->routes++;
 }
 
 void route_removed(struct core *core, struct room_seat *seat)
 {
-    chain_remove(&core->seats_by_token, seat->token_key, &seat->by_token);
+    if (core->tokens_indexed)
+        chain_remove(&core->seats_by_token, seat->token_key, &seat->by_token);
     core->routes++;
 }
 

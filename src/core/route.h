@@ -17,11 +17,10 @@ void route_token(const struct core *core, const struct fleet *fleet, int64_t sea
 
 /* The seat of another player, or of this one in another fleet, that has the token which he would
  * get, or NULL. */
-struct room_seat *route_taken(const struct core *core, const struct fleet *fleet,
-                              struct str account);
+struct room_seat *route_taken(struct core *core, const struct fleet *fleet, struct str account);
 
 /* … that has the token of this seat, or NULL. */
-struct room_seat *route_shared(const struct core *core, const struct room_seat *seat);
+struct room_seat *route_shared(struct core *core, const struct room_seat *seat);
 
 /* True when two players who come together to that fleet would have one token. */
 bool route_is_same(const struct fleet *fleet, struct str a, struct str b);

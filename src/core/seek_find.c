@@ -109,7 +109,7 @@ struct place_player seek_player(const struct allocation *a, struct str name)
 }
 
 /* Another player has the token that he would get, be it one who comes along. */
-static bool has_no_token(const struct core *core, const struct allocation *a, struct str account)
+static bool has_no_token(struct core *core, const struct allocation *a, struct str account)
 {
     struct str rest = a->row.party;
     if (route_taken(core, a->fleet, account))

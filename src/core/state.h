@@ -156,7 +156,8 @@ struct core {
     struct arena view_memory;    /* of view_result */
     bool owe_again;              /* what is owed to buses and proxies was lost, or never said */
     struct list to_serve;        /* rooms where a seat came free, at the end of this step */
-    struct map seats_by_token;   /* (fleet, routing token) → seats */
+    struct map seats_by_token;   /* routing token → seats; empty until two could meet */
+    bool tokens_indexed;         /* every seat is in it */
     uint64_t routes;             /* counts up when one came or went */
     struct rates rates;
     struct roll rolls[ROW_KINDS];  /* every object, by id */
