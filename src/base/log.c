@@ -25,6 +25,7 @@ static bool started;
 static bool gathering;
 static bool called; /* what is in `filling` is to be written */
 static bool busy;
+static bool resting; /* it has just written, and takes what comes together */
 static char buffers[2][LOG_GATHER_MAX];
 static char *filling = buffers[0];
 static char *writing = buffers[1];
@@ -110,6 +111,33 @@ static void write_filled(void)
     busy = false;
 }
 
+static struct timespec in_ms(int64_t ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += ms * 1000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+static bool is_half_full(void)
+{
+    return filling_len > LOG_GATHER_MAX / 2;
+}
+
+/* With the lock held. A busy loop has lines with every turn, and to wake this thread for each takes
+ * a processor from whoever does the work. */
+static void rest(void)
+{
+    struct timespec until = in_ms(LOG_REST_MS);
+    resting = true;
+    while (gathering && !is_half_full() &&
+           pthread_cond_clockwait(&wake, &lock, CLOCK_MONOTONIC, &until) == 0)
+        continue;
+    resting = false;
+}
+
 static void *writer_run(void *arg)
 {
     pthread_mutex_lock(&lock);
@@ -119,6 +147,7 @@ static void *writer_run(void *arg)
         write_filled();
         if (!called)
             pthread_cond_broadcast(&idle);
+        rest();
     }
     return arg;
 }
@@ -126,10 +155,11 @@ static void *writer_run(void *arg)
 /* With the lock held. True when the writer is to be woken. */
 static bool has_work(void)
 {
-    if (filling_len == 0 || called)
+    bool urgent = !resting || !gathering || is_half_full();
+    if (filling_len == 0 || (called && !resting))
         return false;
     called = true;
-    return true;
+    return urgent;
 }
 
 static void call_writer(void)
@@ -147,7 +177,7 @@ static void gather(const char *line, size_t n)
     }
     memcpy(filling + filling_len, line, n);
     filling_len += n;
-    if (!gathering || filling_len > LOG_GATHER_MAX / 2)
+    if (!gathering || is_half_full())
         call_writer();
 }
 
@@ -196,11 +226,7 @@ static void start_writer(void)
 /* A reader that has stopped must not keep the process from ending. */
 static void await_writer(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOG_LAST_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = in_ms(LOG_LAST_MS);
     while ((called || busy) && pthread_cond_clockwait(&idle, &lock, CLOCK_MONOTONIC, &until) == 0)
         continue;
 }

@@ -27,6 +27,8 @@ enum {
     SEGMENT_AGE_MS = 6 * 3600 * 1000, /* … and no longer than this, so that days can be counted */
     SWEEP_MS = 10 * 60 * 1000,
     STOP_MS = 2000,
+    REST_MS = 10, /* lines that come right after others are written together */
+    ENOUGH_BYTES = 256 * 1024,
 };
 
 /* Lines, each with its end. */
@@ -53,6 +55,8 @@ struct recorder {
     struct lines waiting;
     int64_t handed; /* lines, written or lost or waiting */
     int64_t done;   /* … of which the thread is done with so many */
+    bool resting; /* it has just written, and is woken for what is urgent only */
+    bool hurry;   /* somebody waits until all is written */
     bool stop;
     struct recorder_figures figures;
 
@@ -123,6 +127,12 @@ static void hand_over(struct recorder *r)
     }
 }
 
+/* With the lock held. */
+static bool is_urgent(const struct recorder *r)
+{
+    return r->hurry || r->stop || r->waiting.text.len >= ENOUGH_BYTES;
+}
+
 void recorder_turn(struct recorder *r)
 {
     if (r->added.n == 0 && r->lost_here == 0)
@@ -131,8 +141,10 @@ void recorder_turn(struct recorder *r)
     r->handed += r->added.n;
     r->figures.lost += r->lost_here;
     hand_over(r);
-    pthread_cond_signal(&r->work);
+    bool call = !r->resting || is_urgent(r);
     pthread_mutex_unlock(&r->lock);
+    if (call)
+        pthread_cond_signal(&r->work);
     buf_clear(&r->added.text);
     r->added.n = 0;
     r->lost_here = 0;
@@ -160,6 +172,9 @@ void recorder_settle(struct recorder *r, int64_t wait_ms)
     struct timespec until = in_ms(wait_ms);
     pthread_mutex_lock(&r->lock);
     int64_t target = r->handed;
+    r->hurry = r->done < target;
+    if (r->hurry)
+        pthread_cond_signal(&r->work);
     while (r->done < target && pthread_cond_timedwait(&r->settled, &r->lock, &until) == 0)
         ;
     pthread_mutex_unlock(&r->lock);
@@ -389,6 +404,17 @@ static bool wait_for_lines(struct recorder *r)
     return r->waiting.n > 0 || !r->stop;
 }
 
+/* With the lock held. A busy loop has lines with every turn, and to wake this thread for each takes
+ * a processor from whoever does the work. */
+static void rest(struct recorder *r)
+{
+    struct timespec until = in_ms(REST_MS);
+    r->resting = true;
+    while (!is_urgent(r) && pthread_cond_timedwait(&r->work, &r->lock, &until) == 0)
+        continue;
+    r->resting = r->hurry = false;
+}
+
 static void *record(void *arg)
 {
     struct recorder *r = arg;
@@ -406,6 +432,7 @@ static void *record(void *arg)
         buf_clear(&mine.text);
         mine.n = 0;
         pthread_mutex_lock(&r->lock);
+        rest(r);
     }
     pthread_mutex_unlock(&r->lock);
     buf_done(&mine.text);
