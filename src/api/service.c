@@ -358,7 +358,8 @@ static int load(struct service *s, const struct service_config *config, char *wh
     struct pipeline_loaded loaded = {.config = config->core,
                                      .secret = config->secret,
                                      .core = config->loaded,
-                                     .tip = config->loaded_tip};
+                                     .tip = config->loaded_tip,
+                                     .age_ms = config->loaded_age_ms};
     int err = loaded.core ? pipeline_adopt(s->store, &loaded, &world, s->doors.wall_ms,
                                            s->doors.monotonic_ms, &s->pipeline)
                           : pipeline_new(s->store, config->core, config->secret, &world,

@@ -103,6 +103,7 @@ struct service_config {
      * the service's from now on, also on failure. NULL = the store is loaded. */
     struct core *loaded;
     struct store_tip loaded_tip;
+    int64_t loaded_age_ms; /* as pipeline_loaded has it */
 };
 
 enum service_end {

@@ -35,6 +35,7 @@ enum plant {
     PLANT_lease_to_the_end,       /* a lease has no margin for clocks that do not run alike */
     PLANT_lease_from_answer,      /* a lease counts from when it was granted, not from when it was
                                      asked for */
+    PLANT_takeover_by_wall_clock, /* a standby goes on with the time that its wall clock says */
     PLANT_token_reconfigured, /* seats change their tokens when their fleet is configured anew */
 };
 

@@ -239,6 +239,7 @@ static int lead(struct node *n, const struct leadership *t, bool *ret_over)
     wanted->core = &n->core;
     wanted->loaded = t->core;
     wanted->loaded_tip = t->tip;
+    wanted->loaded_age_ms = t->term.heard_ms ? clock_boot_ms() - t->term.heard_ms : -1;
     struct node_term term = {.cell = n->cell.cell,
                              .node = n->cell.self.name,
                              .epoch = t->term.epoch,

@@ -14,6 +14,7 @@
 enum {
     LOOK_MS = 1000,
     SETTLE_MS = 8 * 1000, /* some errands, each of which may have a slow moment */
+    AHEAD_MS = 60 * 1000, /* what a batch may take on its way, and clocks that run fast */
 };
 
 static const uint8_t secret[CORE_SECRET_SIZE] = "a fixed secret, for simulations";
@@ -39,10 +40,25 @@ static void judge_appended(struct world *w, const struct errand *e)
                     e->batch.seq, e->node);
 }
 
+/* Whose turn it is to lead, and what his clocks are set to, shortens nobody's time. A node that saw
+ * nothing of its predecessor has only the wall clocks to go by. */
+static void judge_time(struct world *w, const struct errand *e)
+{
+    struct cell *c = &w->cell;
+    int64_t passed_ms = e->batch.core_ms - c->core_ms;
+    int64_t went_by_ms = w->now_ms - c->stored_ms;
+    if (c->stored_ms > 0 && w->nodes[e->node].heard && passed_ms > went_by_ms + AHEAD_MS)
+        world_wrong(w, "I6: node %d took %" PRId64 " ms off every deadline", e->node,
+                    passed_ms - went_by_ms);
+    c->core_ms = e->batch.core_ms;
+    c->stored_ms = w->now_ms;
+}
+
 /* Who wrote it may be gone: then nobody hears of it. */
 static void appended(struct world *w, const struct errand *e)
 {
     judge_appended(w, e);
+    judge_time(w, e);
     plane_stored(w, &e->batch, e->before_ms);
     if (w->leader && w->leader->reign == e->reign)
         return;
@@ -266,7 +282,9 @@ static void judge_followed(struct node *n)
     struct world *w = n->w;
     struct store_tip tip = {0};
     struct core *core = core_new(&w->config, secret);
-    int64_t core_ms = core_resume_ms(n->tip.core_ms, n->tip.wall_ms, node_wall_ms(n));
+    int64_t age_ms = node_tip_age_ms(n);
+    int64_t written_ms = age_ms >= 0 ? node_wall_ms(n) - age_ms : n->tip.wall_ms;
+    int64_t core_ms = core_resume_ms(n->tip.core_ms, written_ms, node_wall_ms(n));
     int err = store_load(w->store, feed, core, &tip);
     if (!err)
         err = core_loaded(core, tip.seq, (struct instant){core_ms, node_wall_ms(n)});

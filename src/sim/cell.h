@@ -75,6 +75,10 @@ struct cell {
     struct lease_row lease;
     int64_t moved_ms; /* when the lease was taken, renewed or given back last */
     int64_t led_ms;   /* when somebody led last */
+
+    /* The newest batch: the time of core in it, and when it was stored. */
+    int64_t core_ms;
+    int64_t stored_ms;
 };
 
 void cell_init(struct world *w);

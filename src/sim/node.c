@@ -49,6 +49,11 @@ int64_t node_wall_ms(const struct node *n)
     return (int64_t)WALL_START_S * 1000 + n->w->now_ms + n->wall_offset_ms;
 }
 
+int64_t node_tip_age_ms(const struct node *n)
+{
+    return n->heard ? node_ms(n) - n->heard_ms : -1;
+}
+
 bool node_is_stopped(const struct node *n)
 {
     return n->w->now_ms < n->stopped_until_ms;
@@ -206,8 +211,11 @@ void node_lead(struct node *n)
         plane_falls(w); /* it may not know yet */
     n->reign = ++w->reign;
     world_trace(w, "node   %d leads, from batch %" PRId64, n->index, n->tip.seq);
-    struct pipeline_loaded loaded = {
-        .config = &w->config, .secret = secret, .core = core, .tip = n->tip};
+    struct pipeline_loaded loaded = {.config = &w->config,
+                                     .secret = secret,
+                                     .core = core,
+                                     .tip = n->tip,
+                                     .age_ms = node_tip_age_ms(n)};
     leads(n, pipeline_adopt(&n->store, &loaded, around(n, &its), node_wall_ms(n), node_ms(n),
                             &n->pipeline));
     if (!n->pipeline)

@@ -52,6 +52,8 @@ struct node {
     struct lease lease;
     int64_t writer;       /* as whom the head knows it */
     struct store_tip tip; /* the newest batch that it has, or knows to be stored */
+    bool heard;           /* … and it came while it stood by … */
+    int64_t heard_ms;     /* … on its clock */
     int64_t errands;
     int64_t steps_down_ms; /* when it was told to; 0 = it was not */
 
@@ -70,6 +72,9 @@ void node_done(struct node *n);
 /* Its clocks. */
 int64_t node_ms(const struct node *n);
 int64_t node_wall_ms(const struct node *n);
+
+/* How long ago its newest batch came; -1 when it was there before it. */
+int64_t node_tip_age_ms(const struct node *n);
 
 bool node_is_stopped(const struct node *n);
 void node_stop(struct node *n, int64_t length_ms);

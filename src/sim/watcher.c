@@ -84,6 +84,8 @@ static int follow_batch(void *user, const struct store_batch *batch)
     if (err)
         world_wrong(n->w, "I5: batch %" PRId64 " cannot be read: %s", batch->seq, err_code(err));
     n->tip = (struct store_tip){batch->seq, batch->core_ms, batch->wall_ms};
+    n->heard = true;
+    n->heard_ms = node_ms(n);
     return err;
 }
 
@@ -144,6 +146,7 @@ void watcher_hear(struct node *n, struct errand *e)
     case CELL_LOAD:
         n->core = e->core;
         n->tip = e->tip;
+        n->heard = false;
         n->configured = e->configured;
         e->core = NULL;
         look(n);

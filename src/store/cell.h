@@ -41,6 +41,7 @@ struct cell_config {
 struct cell_term {
     int64_t epoch;
     struct lease lease;
+    int64_t heard_ms; /* when the newest batch came, by clock_boot_ms; 0 = it was there before us */
 };
 
 /* A row of the table of nodes. */

@@ -61,7 +61,7 @@ struct follower {
     bool leads;
     bool works; /* this connection has done all of a turn once */
     int64_t hold_off_until_ms;
-    int64_t batch_ms;      /* when the newest batch came */
+    int64_t batch_ms;      /* when the newest batch came; 0 = it was loaded */
     int64_t free_since_ms; /* since when the lease may be taken; 0 = it may not */
     int64_t renewed_ms;
     int64_t said_ms; /* 0 = not on this connection */
@@ -347,6 +347,7 @@ static int load(struct follower *f, struct why *why)
     f->core = into.core;
     f->tip = tip;
     f->tip_epoch = epoch;
+    f->batch_ms = 0;
     pthread_mutex_lock(&f->lock);
     struct digests before = f->digests;
     f->digests = digests;
@@ -740,7 +741,8 @@ void follower_take(struct follower *f, struct core **ret_core, struct store_tip 
     assert(f->leads);
     *ret_core = f->core;
     *ret_tip = f->tip;
-    *ret_term = (struct cell_term){.epoch = f->lease.epoch, .lease = f->lease};
+    *ret_term =
+        (struct cell_term){.epoch = f->lease.epoch, .lease = f->lease, .heard_ms = f->batch_ms};
     f->core = NULL;
     free_follower(f);
 }

@@ -77,12 +77,12 @@ static struct pipeline *make(struct store *store, const struct core_config *conf
     return p;
 }
 
-/* Its core has every row up to the tip. */
-static int begin(struct pipeline *p, const struct store_tip *tip, int64_t wall_ms,
-                 int64_t monotonic_ms)
+/* Its core has every row up to the tip, which was written at written_ms by our wall clock. */
+static int begin(struct pipeline *p, const struct store_tip *tip, int64_t written_ms,
+                 int64_t wall_ms, int64_t monotonic_ms)
 {
     p->monotonic_start_ms = monotonic_ms;
-    p->core_start_ms = tip->seq ? core_resume_ms(tip->core_ms, tip->wall_ms, wall_ms) : (int64_t)1;
+    p->core_start_ms = tip->seq ? core_resume_ms(tip->core_ms, written_ms, wall_ms) : (int64_t)1;
     return core_loaded(p->core, tip->seq, instant_of(p, monotonic_ms, wall_ms));
 }
 
@@ -94,7 +94,7 @@ int pipeline_new(struct store *store, const struct core_config *config,
     struct store_tip tip = {0};
     int err = load_core(p, &tip, &p->core);
     if (!err)
-        err = begin(p, &tip, wall_ms, monotonic_ms);
+        err = begin(p, &tip, tip.wall_ms, wall_ms, monotonic_ms);
     if (err)
         pipeline_free(p);
     else
@@ -107,8 +107,11 @@ int pipeline_adopt(struct store *store, const struct pipeline_loaded *loaded,
                    struct pipeline **ret)
 {
     struct pipeline *p = make(store, loaded->config, loaded->secret, world);
+    const struct store_tip *tip = &loaded->tip;
     p->core = loaded->core;
-    int err = begin(p, &loaded->tip, wall_ms, monotonic_ms);
+    bool known = loaded->age_ms >= 0 && !PLANTED(takeover_by_wall_clock);
+    int64_t written_ms = known ? wall_ms - loaded->age_ms : tip->wall_ms;
+    int err = begin(p, tip, written_ms, wall_ms, monotonic_ms);
     if (err)
         pipeline_free(p);
     else

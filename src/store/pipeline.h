@@ -55,6 +55,10 @@ struct pipeline_loaded {
     const uint8_t *secret; /* CORE_SECRET_SIZE bytes */
     struct core *core;
     struct store_tip tip;
+
+    /* How long ago the batch at the tip came, on a clock that nobody sets; negative when that is
+     * not known, and then the wall clocks of who wrote it and of this machine say it. */
+    int64_t age_ms;
 };
 
 /* The same with a core that is loaded. It belongs to the pipeline from now on, also on failure. */

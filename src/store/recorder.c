@@ -55,8 +55,8 @@ struct recorder {
     struct lines waiting;
     int64_t handed; /* lines, written or lost or waiting */
     int64_t done;   /* … of which the thread is done with so many */
-    bool resting; /* it has just written, and is woken for what is urgent only */
-    bool hurry;   /* somebody waits until all is written */
+    bool resting;   /* it has just written, and is woken for what is urgent only */
+    bool hurry;     /* somebody waits until all is written */
     bool stop;
     struct recorder_figures figures;
 

@@ -482,7 +482,41 @@ static int follow(void *user, const struct store_batch *batch)
     return changes_each(batch->changes, batch->len, follow_change, user);
 }
 
-/* As a standby does: batch by batch, then it goes on where the journal ends. */
+/* As a standby does: batch by batch, then it goes on where the journal ends, 3 s after the newest
+ * batch came. */
+static struct store_tip go_on_following(struct world *w, int64_t wall_ms, int64_t age_ms)
+{
+    struct store_tip tip;
+    struct core *core = core_new(&w->config, secret);
+    assert_int_equal(store_tip(&w->store.base, &tip), 0);
+    assert_int_equal(store_history(w->store.memory, INT64_MAX, follow, core), 0);
+    pipeline_free(w->pipeline);
+    w->now_ms += 3000;
+    struct pipeline_world around = {
+        .submit = on_submit, .durable = on_durable, .release = on_release, .user = w};
+    struct pipeline_loaded loaded = {&w->config, secret, core, tip, age_ms};
+    assert_int_equal(
+        pipeline_adopt(&w->store.base, &loaded, &around, wall_ms, w->now_ms, &w->pipeline), 0);
+    forget(w);
+    return tip;
+}
+
+static void a_standby_whose_clock_is_set_wrong_takes_nobodys_time(void **state)
+{
+    static const int64_t wrong_ms[] = {-3600 * 1000, 0, 3600 * 1000};
+    struct world *w = *state;
+    peers_up(w);
+    settle(w);
+    for (size_t i = 0; i < 3; i++) {
+        struct store_tip tip =
+            go_on_following(w, wall_start_ms + w->now_ms + 3000 + wrong_ms[i], 3000);
+        server_hello(w, 3 + (int)i, 2001 + (int)i);
+        flush(w);
+        assert_int_equal(w->batch.core_ms, tip.core_ms + 3000);
+        commit(w, STORE_MEMORY_WORKS);
+    }
+}
+
 static void what_followed_goes_on_with_the_same_answers(void **state)
 {
     struct world *w = *state;
@@ -492,19 +526,7 @@ static void what_followed_goes_on_with_the_same_answers(void **state)
     ack(w, 1);
     settle(w);
     struct seen first = *seen(w, EFFECT_ALLOCATED, CHAT);
-    struct store_tip tip;
-    struct core *core = core_new(&w->config, secret);
-    assert_int_equal(store_tip(&w->store.base, &tip), 0);
-    assert_int_equal(store_history(w->store.memory, INT64_MAX, follow, core), 0);
-    pipeline_free(w->pipeline);
-    w->now_ms += 3000;
-    struct pipeline_world around = {
-        .submit = on_submit, .durable = on_durable, .release = on_release, .user = w};
-    struct pipeline_loaded loaded = {&w->config, secret, core, tip};
-    assert_int_equal(pipeline_adopt(&w->store.base, &loaded, &around, wall_start_ms + w->now_ms,
-                                    w->now_ms, &w->pipeline),
-                     0);
-    forget(w);
+    struct store_tip tip = go_on_following(w, wall_start_ms + w->now_ms + 3000, -1);
     chat_hello(w, CHAT, "chat");
     ask(w, 1);
     settle(w);
@@ -852,6 +874,7 @@ int main(void)
         WORLD_TEST(backlog_is_what_waits),
         WORLD_TEST(restart_continues_core_time_and_answers),
         WORLD_TEST(what_followed_goes_on_with_the_same_answers),
+        WORLD_TEST(a_standby_whose_clock_is_set_wrong_takes_nobodys_time),
         WORLD_TEST(failed_commit_refuses_all_that_rests_on_it),
         WORLD_TEST(read_only_refuses_changes_and_recovers_by_itself),
         WORLD_TEST(open_ticket_is_answered_once_after_recovery),

@@ -50,6 +50,7 @@ static void a_silent_leader_is_replaced(void **state)
         usleep(LEASE_MS * 250);
         renew(&l);
     }
+    int64_t committed_ms = clock_boot_ms();
     commit_one(&l);
     assert_int_equal(view(&b).state, FOLLOWER_FOLLOWING);
     wait_leader(&b, 1);
@@ -65,6 +66,8 @@ static void a_silent_leader_is_replaced(void **state)
     struct leader next;
     take_from(&b, &next);
     assert_int_equal(next.term.epoch, 2);
+    assert_true(next.term.heard_ms >= committed_ms); /* on a clock that nobody sets */
+    assert_true(next.term.heard_ms <= clock_boot_ms() - took_ms);
     same_as_fresh(&b.c, next.core, &next.tip, 3);
     end_leader(&a, &l);
     end_leader(&b, &next);
@@ -128,6 +131,7 @@ static void a_store_goes_on_from_there(void **state)
     usleep(LEASE_MS * 300);
     int64_t from_ms = clock_boot_ms();
     follower_take(a.f, &core, &tip, &term);
+    assert_int_equal(term.heard_ms, 0); /* everything was there before it */
     assert_true(term.lease.until_ms >= from_ms + a.c.lease_ms * 9 / 10);
     good(store_open_postgres(&a.c, &term, &tip, &store, &why), &why);
     start(&b, 0);
