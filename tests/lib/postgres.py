@@ -14,6 +14,7 @@ import os
 import pwd
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -70,6 +71,24 @@ def end_with_parent():
 
 class Failed(AssertionError):
     pass
+
+
+def pidfds_of(pids):
+    for pid in pids:
+        try:
+            yield os.pidfd_open(pid)
+        except ProcessLookupError:
+            pass
+
+
+def await_ends(pidfds):
+    """Until each of these processes has ended; closes them."""
+    deadline = time.monotonic() + DEADLINE_S
+    for fd in pidfds:
+        ended, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
+        os.close(fd)
+        if not ended:
+            raise Failed(f"a process of PostgreSQL does not end within {DEADLINE_S} s")
 
 
 class Postgres:
@@ -185,10 +204,14 @@ class Postgres:
             self.process.send_signal(number)
 
     def kill9(self):
-        """As when its machine loses power: all of it at once."""
+        """As when its machine loses power: all of it at once. What waits for the disk ends later than
+        the rest, and a server that is started meanwhile finds its memory in use."""
         if self.running:
+            self.process.send_signal(signal.SIGSTOP)
+            ends = list(pidfds_of(self.children()))
             self.signal_all(signal.SIGKILL)
             self.process.wait(DEADLINE_S)
+            await_ends(ends)
         self.stopped = False
 
     def stop(self, number=signal.SIGINT):
