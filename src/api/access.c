@@ -17,12 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HASH_SIZE = 32, KEY_SIZE = 32, HEAD_MAX = 1024, RSA_BITS_MIN = 2048 };
+enum { KEY_SIZE = 32, HEAD_MAX = 1024, RSA_BITS_MIN = 2048 };
+
+_Static_assert((int)ACCESS_HASH_SIZE == (int)crypto_shorthash_siphashx24_BYTES, "128 bits");
 
 /* A token that was found to be right. */
 struct verified {
-    uint8_t hash[HASH_SIZE];
     struct access_grant grant;
+    struct buf keepsake;
     struct link in_age; /* the oldest first */
 };
 
@@ -134,12 +136,18 @@ struct access *access_new(const uint8_t *secret)
     return a;
 }
 
-static void forget(struct access *a, struct verified *v)
+static uint64_t key_of(const struct access_grant *grant)
 {
     uint64_t key;
-    memcpy(&key, v->hash, sizeof(key));
-    map_remove(&a->verified, key);
+    memcpy(&key, grant->hash, sizeof(key));
+    return key;
+}
+
+static void forget(struct access *a, struct verified *v)
+{
+    map_remove(&a->verified, key_of(&v->grant));
     list_remove(&v->in_age);
+    buf_done(&v->keepsake);
     free(v);
 }
 
@@ -453,55 +461,61 @@ bool access_is_own(struct str token)
 
 /* ── remembering ───────────────────────────────────────────────────────────────────────────── */
 
-static void remember(struct access *a, const uint8_t hash[HASH_SIZE],
-                     const struct access_grant *grant)
+static void remember(struct access *a, const struct access_grant *grant)
 {
-    uint64_t key;
-    memcpy(&key, hash, sizeof(key));
+    uint64_t key = key_of(grant);
     if (map_get(&a->verified, key))
         return;
     struct link *oldest = list_first(&a->by_age);
     if (oldest && a->verified.len >= ACCESS_CACHE_MAX)
         forget(a, container_of(oldest, struct verified, in_age));
     struct verified *v = xcalloc(1, sizeof(*v));
-    memcpy(v->hash, hash, HASH_SIZE);
     v->grant = *grant;
     map_put(&a->verified, key, v);
     list_append(&a->by_age, &v->in_age);
 }
 
-/* A remembered token whose time is over is forgotten, and then refused like any other. */
-static bool recall(struct access *a, const uint8_t hash[HASH_SIZE], int64_t wall_ms,
-                   struct access_grant *ret)
+static struct verified *find(const struct access *a, const struct access_grant *grant)
 {
-    uint64_t key;
-    memcpy(&key, hash, sizeof(key));
-    struct verified *v = map_get(&a->verified, key);
-    if (!v || sodium_memcmp(v->hash, hash, HASH_SIZE) != 0)
+    struct verified *v = map_get(&a->verified, key_of(grant));
+    return v && sodium_memcmp(v->grant.hash, grant->hash, ACCESS_HASH_SIZE) == 0 ? v : NULL;
+}
+
+/* A remembered token whose time is over is forgotten, and then refused like any other. */
+static bool recall(struct access *a, struct access_grant *grant, int64_t wall_ms)
+{
+    struct verified *v = find(a, grant);
+    if (!v)
         return false;
     if (wall_ms >= v->grant.expires_wall_ms) {
         forget(a, v);
         return false;
     }
-    *ret = v->grant;
+    *grant = v->grant;
     return true;
+}
+
+struct buf *access_keepsake(struct access *a, const struct access_grant *grant)
+{
+    struct verified *v = find(a, grant);
+    return v ? &v->keepsake : NULL;
 }
 
 int access_check(struct access *a, struct str token, int64_t wall_ms, struct access_grant *ret,
                  char why[ACCESS_WHY_MAX])
 {
-    uint8_t hash[HASH_SIZE];
     struct access_grant grant = {0};
     if (token.len > ACCESS_TOKEN_MAX)
         return refuse(why, "it is too long");
-    (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)token.at, token.len, a->hash_key,
-                             sizeof(a->hash_key));
-    if (recall(a, hash, wall_ms, ret))
-        return 0;
-    int err = verify(a, token, wall_ms, &grant, why);
-    if (err != 0)
-        return err;
-    remember(a, hash, &grant);
+    /* 128 bits under a key that nobody knows: to name another's token is to guess them. */
+    (void)crypto_shorthash_siphashx24(grant.hash, (const uint8_t *)token.at, token.len,
+                                      a->hash_key);
+    if (!recall(a, &grant, wall_ms)) {
+        int err = verify(a, token, wall_ms, &grant, why);
+        if (err != 0)
+            return err;
+        remember(a, &grant);
+    }
     *ret = grant;
     return 0;
 }

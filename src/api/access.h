@@ -49,8 +49,10 @@ enum {
     ACCESS_TOKEN_MAX = 8 * 1024,
     ACCESS_KEYS_MAX = 16,
     ACCESS_PEM_MAX = 4 * 1024,
-    ACCESS_CACHE_MAX = 64 * 1024, /* verified tokens remembered, 144 bytes each */
-    ACCESS_SKEW_MS = 60 * 1000,   /* how far ahead of ours an issuer's clock may be */
+    /* Verified tokens remembered, 192 bytes each; of players in rooms also the sealed token. */
+    ACCESS_CACHE_MAX = 64 * 1024,
+    ACCESS_HASH_SIZE = 16,
+    ACCESS_SKEW_MS = 60 * 1000, /* how far ahead of ours an issuer's clock may be */
     ACCESS_WHY_MAX = 160,
 };
 
@@ -66,8 +68,9 @@ struct access_key {
 /* What a valid token says. */
 struct access_grant {
     char account[ACCESS_ACCOUNT_MAX + 1];
-    uint32_t scopes;         /* bits of enum access_scope; ADMIN has brought READ */
-    int64_t expires_wall_ms; /* the first moment at which it is not valid */
+    uint32_t scopes;                /* bits of enum access_scope; ADMIN has brought READ */
+    int64_t expires_wall_ms;        /* the first moment at which it is not valid */
+    uint8_t hash[ACCESS_HASH_SIZE]; /* of the token: see access_keepsake */
 };
 
 struct access;
@@ -87,6 +90,10 @@ const char *access_gamespace(const struct access *a);
 /* 0 with *ret, or ERR_BAD_ACCESS_TOKEN with a clause for the one who sent it ("it has expired"). */
 int access_check(struct access *a, struct str token, int64_t wall_ms, struct access_grant *ret,
                  char why[ACCESS_WHY_MAX]);
+
+/* What is kept beside a token that was checked, empty at first, so that what is made of it is made
+ * once; gone when the token is forgotten. NULL when it is. Valid until access_check is called. */
+struct buf *access_keepsake(struct access *a, const struct access_grant *grant);
 
 /* Appends the built-in issuer's token for that account. The same arguments give the same token. */
 void access_issue(const struct access *a, const char *account, uint32_t scopes,

@@ -179,14 +179,18 @@ static void step_place(struct call *c, struct asked *a)
 
 /* ── players ───────────────────────────────────────────────────────────────────────────────── */
 
-static struct str seal_token(struct call *c, struct str token)
+/* A player comes more than once with a token, and it need be sealed but once. */
+static struct str seal_token(struct call *c, const struct access_grant *grant, struct str token)
 {
-    struct buf sealed = {0};
-    seal_close(&c->rest->seal, token, &sealed);
-    struct str kept =
-        arena_str(&c->arguments.arena, (struct str){(const char *)sealed.data, sealed.len});
-    buf_done(&sealed);
-    return kept;
+    struct buf here = {0};
+    struct buf *kept = access_keepsake(c->rest->access, grant);
+    struct buf *sealed = kept ? kept : &here;
+    if (sealed->len == 0)
+        seal_close(&c->rest->seal, token, sealed);
+    struct str text =
+        arena_str(&c->arguments.arena, (struct str){(const char *)sealed->data, sealed->len});
+    buf_done(&here);
+    return text;
 }
 
 /* The asker himself. */
@@ -197,7 +201,7 @@ static void take_self(struct call *c, struct asked *a)
         .account = str_of(c->who.account),
         .address = str_of(c->address),
         .info = info->given ? info->text : STR("{}"),
-        .sealed = seal_token(c, c->bearer),
+        .sealed = seal_token(c, &c->who, c->bearer),
     };
     a->place.n_players = 1;
 }
@@ -214,7 +218,7 @@ static const char *take_token(struct call *c, struct str token, struct place_pla
     ret->account = arena_str(&c->arguments.arena, str_of(grant.account));
     if (!(grant.scopes & ACCESS_GAME))
         return "the token has not the scope game";
-    ret->sealed = seal_token(c, token);
+    ret->sealed = seal_token(c, &grant, token);
     return NULL;
 }
 

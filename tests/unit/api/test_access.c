@@ -421,6 +421,27 @@ static void more_tokens_than_are_remembered_stay_valid(void **state)
     access_free(a);
 }
 
+static void what_is_kept_beside_a_token_is_its_own_and_goes_with_it(void **state)
+{
+    (void)state;
+    struct access *a = make();
+    char *one = issue(a, ACCESS_READ, now_ms, now_ms + 5000);
+    char *other = issue(a, ACCESS_READ, now_ms, now_ms + 6000);
+    struct access_grant of_one = assert_taken(a, one);
+    struct access_grant of_other = assert_taken(a, other);
+    buf_append(access_keepsake(a, &of_one), "kept", 4);
+    assert_int_equal(access_keepsake(a, &of_other)->len, 0);
+    struct access_grant again = assert_taken(a, one);
+    assert_int_equal(access_keepsake(a, &again)->len, 4);
+    access_configure(a, "7", NULL, 0);
+    assert_null(access_keepsake(a, &of_one));
+    again = assert_taken(a, one);
+    assert_int_equal(access_keepsake(a, &again)->len, 0);
+    free(one);
+    free(other);
+    access_free(a);
+}
+
 /* ── words and keys ────────────────────────────────────────────────────────────────────────── */
 
 static void scopes_have_words(void **state)
@@ -619,6 +640,7 @@ int main(void)
         cmocka_unit_test(a_remembered_token_still_expires),
         cmocka_unit_test(a_key_that_was_taken_away_is_forgotten),
         cmocka_unit_test(more_tokens_than_are_remembered_stay_valid),
+        cmocka_unit_test(what_is_kept_beside_a_token_is_its_own_and_goes_with_it),
         cmocka_unit_test(scopes_have_words),
         cmocka_unit_test(a_key_must_fit_its_algorithm),
         cmocka_unit_test(an_extended_token_has_what_was_asked_for),
