@@ -200,7 +200,8 @@ static void set_place(struct gameserver *g, struct str address, const uint16_t *
 
 /* Whether it says more than we know. A list that began after what we know was learnt is the truth,
  * even when its versions are lower (a cluster may be restored). Else what is older is passed over,
- * and so is what has not heard of our allocation yet; but an answer of the GameServer's own has. */
+ * and so is what has not heard of our allocation yet, be it that an earlier one of ours plays there
+ * still; but an answer of the GameServer's own has. */
 static bool is_news(const struct gameserver *g, const struct gameserver_object *o, bool plays,
                     enum seen_in where)
 {
@@ -208,7 +209,8 @@ static bool is_news(const struct gameserver *g, const struct gameserver_object *
         return true;
     if (g->version && version_is_older(o->version, str_of(g->version)))
         return false;
-    return !g->presumed || plays || o->state == GAMESERVER_OVER || where == SEEN_IN_ANSWER;
+    bool heard = plays && o->server == g->server;
+    return !g->presumed || heard || o->state == GAMESERVER_OVER || where == SEEN_IN_ANSWER;
 }
 
 static void take(struct gameserver *g, const struct gameserver_object *o, bool ours)
@@ -261,6 +263,7 @@ void gameserver_presume(const struct allocating *spawn, const struct allocated *
     g->presumed = true;
     g->wipe = g->shutdown = false;
     g->state = GAMESERVER_ALLOCATED;
+    g->server = spawn->server;
     set_tokens(g, str_of(spawn->tokens));
     set_place(g, answer->address, answer->ports, answer->n_ports);
     start(g, spawn->server, spawn->session);

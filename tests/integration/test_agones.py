@@ -489,6 +489,22 @@ def test_while_the_cluster_is_out_of_sight_seats_stand_still(kube, start):
     await_ready(world)
 
 
+def test_what_was_there_before_is_not_taken_for_what_was_allocated_since(kube, start):
+    (name,) = kube.add("starx", 1)
+    world = start(max_players=2)
+    allocate(world, "t-1", "ann")
+    with kube.held_watches():
+        allocate(world, "t-2", "bob")  # the watch will tell of it when the room is long over
+        kube.set_state(name, "Ready")
+        allocate(world, "t-3", "cid")
+    lists = len(kube.kinds("list"))
+    world.elapse(1.0)
+    assert len(kube.kinds("list")) == lists
+    assert len(seats_of(world, "cid")) == 1
+    assert not seats_of(world, "ann") and not seats_of(world, "bob")
+    assert len(kube.tokens(name)) == 1
+
+
 # ── servers that end ────────────────────────────────────────────────────────────────────────────
 
 

@@ -3,6 +3,7 @@ documented, and strict. What a real one would refuse is refused, and what nobody
 must never be written, is kept in `faults`, which a test expects to be empty."""
 
 import base64
+import contextlib
 import copy
 import json
 import ssl
@@ -64,6 +65,7 @@ class Kube:
         self.plans = {}  # kind -> what is to go wrong, one after another
         self.watches = {}
         self.watches_ended = 0
+        self.held = False  # watches say nothing
         self.next_port = 7000
         self.made = 0
         self.replenish = False
@@ -169,6 +171,17 @@ class Kube:
             for handler in self.watches.values():
                 handler.cut = True
             self.changed.notify_all()
+
+    @contextlib.contextmanager
+    def held_watches(self):
+        """What happens meanwhile they tell afterwards, in order."""
+        self.held = True
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.held = False
+                self.changed.notify_all()
 
     def await_(self, what, condition, timeout_s=PATIENCE_S):
         with self.changed:
@@ -497,9 +510,12 @@ class Handler(BaseHTTPRequestHandler):
         try:
             while time.monotonic() < end:
                 with kube.changed:
-                    kube.changed.wait_for(lambda: self.cut or kube.version > at, kube.bookmark_s)
+                    kube.changed.wait_for(lambda: self.cut or (kube.version > at and not kube.held),
+                                          kube.bookmark_s)
                     if self.cut:
                         raise Lost
+                    if kube.held:
+                        continue
                     news = [e for e in kube.events if e[0] > at]
                     too_old = at < kube.floor and kube.version > at
                     now = kube.version
