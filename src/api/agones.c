@@ -108,13 +108,13 @@ void agones_free(struct agones *a)
     http_client_free(a->client);
     http_client_free(a->watching);
     forget_spawns(a);
+    for (size_t i = 0; i < a->n_fleets; i++)
+        cluster_fleet_done(&a->fleets[i]);
     LIST_EACH(&a->held, c, struct route_change, in_list)
     {
         list_remove(&c->in_list);
         route_failed(a, c, ERR_NOT_FOUND, "");
     }
-    for (size_t i = 0; i < a->n_fleets; i++)
-        cluster_fleet_done(&a->fleets[i]);
     LIST_EACH(&a->news, n, struct news, in_list)
     {
         list_remove(&n->in_list);

@@ -38,15 +38,39 @@ static void tell_routed(struct agones *a, const struct route_change *c, int err,
 
 static struct gameserver *holder(struct agones *a, struct str token, const struct gameserver *but);
 static struct route_change *last_about(struct gameserver *g, struct str token);
+static struct allocating *spawn_with(struct agones *a, struct str token,
+                                     const struct allocating *but);
 static void add(struct agones *a, struct gameserver *g, struct route_change *c);
+static void dispatch(struct agones *a, struct route_change *c);
 
-/* It was taken from somewhere for this, which came to nothing. Whoever has it by now keeps it. */
+/* What is to be put back, if it comes to that, where the token was. */
+static void remember(struct route_change *c, const struct gameserver *g)
+{
+    c->back = xstrdup(g->name);
+    c->back_fleet = g->fleet;
+}
+
+/* … when the spawn comes to nothing. */
+static void remember_for(struct allocating *spawn, struct str token, const struct gameserver *from)
+{
+    struct route_change *back = change_new(spawn->agones, token, true);
+    remember(back, from);
+    list_append(&spawn->taken, &back->in_list);
+}
+
+/* It was taken from somewhere for this, which came to nothing. Whoever has it by now keeps it, and
+ * so does whoever is being given a server of his own with it: its request may be under way. */
 static void put_back(struct agones *a, const struct route_change *c)
 {
     struct str token = str_of(c->token);
     struct gameserver *from = gameserver_named(c->back_fleet, str_of(c->back));
     if (!from || !from->playing || from->shutdown)
         return;
+    struct allocating *spawn = spawn_with(a, token, NULL);
+    if (spawn) {
+        remember_for(spawn, token, from);
+        return;
+    }
     struct gameserver *other = holder(a, token, from);
     const struct route_change *last = other ? last_about(other, token) : NULL;
     if (other && (!last || last->on))
@@ -68,17 +92,6 @@ void route_failed(struct agones *a, struct route_change *c, int err, const char 
         route_failed(a, then, err, why);
 }
 
-/* What waited for it goes to its own GameServer, if that is still there. Others may have waited,
- * too, and come first: then it waits for them. */
-static void go_on(struct agones *a, struct route_change *then)
-{
-    struct gameserver *g = map_get(&a->by_server, (uint64_t)then->server);
-    if (g)
-        add(a, g, then);
-    else
-        route_failed(a, then, ERR_NOT_FOUND, "the GameServer is gone");
-}
-
 void route_done(struct agones *a, struct route_change *c)
 {
     struct route_change *then = c->then;
@@ -88,8 +101,8 @@ void route_done(struct agones *a, struct route_change *c)
     c->then = NULL;
     tell_routed(a, c, 0, "");
     change_free(c);
-    if (then)
-        go_on(a, then);
+    if (then) /* others may have waited, too, and come first: then it waits for them */
+        dispatch(a, then);
 }
 
 void gameserver_change(struct gameserver *g, struct route_change *c)
@@ -198,13 +211,6 @@ static struct route_change *removal_at(struct gameserver *g, struct str token)
     return c;
 }
 
-/* What is to be put back, if it comes to that, where the token was. */
-static void remember(struct route_change *c, const struct gameserver *g)
-{
-    c->back = xstrdup(g->name);
-    c->back_fleet = g->fleet;
-}
-
 static void add(struct agones *a, struct gameserver *g, struct route_change *c)
 {
     struct str token = str_of(c->token);
@@ -224,11 +230,8 @@ static void take_for(struct allocating *spawn, struct str token, struct gameserv
     struct route_change *removal = removal_at(from, token);
     removal->spawn = spawn->server;
     spawn->waits++;
-    if (removal->asked)
-        return;
-    struct route_change *back = change_new(spawn->agones, token, true);
-    remember(back, from);
-    list_append(&spawn->taken, &back->in_list);
+    if (!removal->asked)
+        remember_for(spawn, token, from);
 }
 
 void route_clear(struct allocating *spawn)
@@ -298,6 +301,7 @@ static void forget_back(struct agones *a, const struct gameserver *g, struct str
     {
         forget_back_in(&spawn->taken, g, token);
     }
+    forget_back_in(&a->held, g, token);
 }
 
 static void take_out(struct agones *a, struct gameserver *g, struct route_change *c)

@@ -406,6 +406,63 @@ def test_a_player_id_goes_back_when_no_server_comes(kube, start):
                 sorted([player_token("ann"), player_token("bob")]))
 
 
+@pytest.fixture
+def moving(kube, start):
+    """ann and bob are on the first of three GameServers, cid on the second."""
+    names = kube.add("starx", 3)
+    world = start(max_players=2, token="player-id", when_full="fail")
+    for n, player in enumerate(["ann", "bob", "cid"]):
+        allocate(world, f"t-{n}", player)
+    with ThreadPoolExecutor(4) as pool:
+        yield world, names, lambda *asked, **more: pool.submit(ask, world, *asked, **more)
+
+
+def await_patch(kube, name):
+    seen = len(kube.requests)
+    kube.await_(f"{name} is patched", lambda: any(r[:2] == ("patch", name)
+                                                  for r in kube.requests[seen:]))
+
+
+def await_starting(world):
+    await_that("one is being started", lambda: any(
+        room["state"] == "starting" for room in world.api.get("/v1/sessions")["items"]))
+
+
+def test_a_player_id_does_not_go_back_while_its_new_server_comes(kube, moving):
+    world, names, ask_later = moving
+    kube.plan("patch", *[500] * 1000)
+    joins = ask_later("t-4", "bob", joinOnIds=["cid"])
+    await_patch(kube, names[0])  # to take his token from there
+    kube.delete(names[1])
+    assert joins.result()["status"] == "Failure"
+    leaves = ask_later("t-5", "bob", rejoin=False)
+    await_starting(world)
+    kube.forget_plans()
+    assert leaves.result()["status"] == "Success"
+    world.elapse(1.0)
+    assert holders(kube, player_token("bob")) == [names[2]]
+
+
+def test_a_player_id_that_waits_to_go_back_lets_its_new_server_come_first(kube, moving):
+    world, names, ask_later = moving
+    kube.plan("patch", None, 500)  # it is taken from the first, and cannot be added
+    kube.plan("get", *[500] * 1000)
+    joins = ask_later("t-4", "bob", joinOnIds=["cid"])
+    kube.await_("the second is read", lambda: kube.kinds("get"))
+    assert world.api.ask("DELETE", "/v1/allocations/t-4").status == 200
+    joins.result()
+    kube.plans["get"][:0] = [403]  # what is to be added there is given up
+    kube.await_("it is read again", lambda: 403 not in kube.plans["get"])
+    ask_later("t-5", "dan", joinOnIds=["cid"])  # no place is left there
+    await_that("he comes", lambda: world.api.ask("GET", "/v1/allocations/t-5").status == 200)
+    leaves = ask_later("t-6", "bob", rejoin=False)
+    await_starting(world)
+    kube.forget_plans()
+    assert leaves.result()["status"] == "Success"
+    world.elapse(1.0)
+    assert holders(kube, player_token("bob")) == [names[2]]
+
+
 # ── the watch ───────────────────────────────────────────────────────────────────────────────────
 
 
