@@ -273,6 +273,18 @@ static void forget_addition(struct agones *a, struct gameserver *there, int64_t 
     }
 }
 
+/* … or for a spawn to say where it is. */
+static void forget_held(struct agones *a, int64_t server, struct str token)
+{
+    LIST_EACH(&a->held, c, struct route_change, in_list)
+    {
+        if (!c->on || c->server != server || !str_eq(str_of(c->token), token))
+            continue;
+        list_remove(&c->in_list);
+        route_failed(a, c, ERR_ALREADY_OVER, "it is wanted no more");
+    }
+}
+
 static void forget_back_in(struct list *changes, const struct gameserver *g, struct str token)
 {
     LIST_EACH(changes, c, struct route_change, in_list)
@@ -310,6 +322,7 @@ static void take_out(struct agones *a, struct gameserver *g, struct route_change
     {
         forget_addition(a, there, c->server, str_of(c->token));
     }
+    forget_held(a, c->server, str_of(c->token));
     forget_back(a, g, str_of(c->token));
     gameserver_change(g, c);
 }

@@ -463,6 +463,26 @@ def test_a_player_id_that_waits_to_go_back_lets_its_new_server_come_first(kube, 
     assert holders(kube, player_token("bob")) == [names[2]]
 
 
+def test_a_player_id_is_not_added_where_it_is_wanted_no_more(kube, moving):
+    world, names, ask_later = moving
+    allocate(world, "t-4", "dan", joinOnIds=["cid"])
+    kube.plan("allocate", "drop")  # whether a server comes nobody knows
+    kube.plan("list", *[500] * 1000)
+    leaves = ask_later("t-5", "bob", rejoin=False)
+    kube.await_("it was asked for", lambda: len(kube.kinds("allocate")) == 3)
+    release(world, "dan")
+    joins = ask_later("t-6", "bob", joinOnIds=["cid"])
+    assert leaves.result()["status"] == "Failure"
+    assert world.api.ask("DELETE", "/v1/allocations/t-6").status == 200
+    assert joins.result()["status"] == "Failure"
+    kube.forget_plans()
+    kube.await_("it is back", lambda: player_token("bob") in kube.tokens(names[0]))
+    world.elapse(1.0)
+    assert holders(kube, player_token("bob")) == [names[0]]
+    assert not [body for _, name, body in kube.kinds("patch") if name == names[1] and
+                player_token("bob") in (body["metadata"]["annotations"][TOKENS] or "")]
+
+
 # ── the watch ───────────────────────────────────────────────────────────────────────────────────
 
 
