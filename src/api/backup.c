@@ -2,8 +2,9 @@
  * block by block, on one of libuv's threads: a slow disk holds up nobody else. The loop hands out
  * each block as fast as the client takes it. One at a time: a copy takes room on the disk.
  *
- *   OPERATE_BACKUP (the audit) ──▶ COPYING ──▶ READING ◀──▶ GIVING ──▶ REMOVING
- *   at any time: the client is gone, or too slow; then what was copied is removed at once. */
+ *   OPERATE_BACKUP (the audit) ──▶ COPYING ──▶ READING ◀──▶ GIVING ──▶ REMOVING ──▶ its end
+ *   at any time: the client is gone, or too slow; then what was copied is removed at once.
+ * Its end is only told when the copy is removed: whoever has a backup can take the next one. */
 #include "store/backup.h"
 
 #include "api/backup.h"
@@ -74,6 +75,10 @@ static void after_throwing(uv_work_t *work, int status)
     (void)status;
     struct backup_job *job = work->data;
     job->rest->backup = NULL;
+    if (job->call) {
+        job->call->backup = NULL;
+        http_wake(job->call->http);
+    }
     buf_done(&job->block);
     free(job);
 }
@@ -161,7 +166,9 @@ static bool pull(void *user, struct http_request *http, struct buf *out, size_t 
     }
     if (job->more)
         begin_reading(job);
-    return job->working;
+    else
+        begin_removing(job);
+    return true;
 }
 
 /* It is in the audit, durably: now it may leave. */

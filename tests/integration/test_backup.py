@@ -18,6 +18,7 @@ import time
 import pytest
 from agent_proc import alive
 from chat import ENDED
+from gate import Gate
 from http_api import admin_token
 from muster_proc import binary, run
 from players import token_of
@@ -169,6 +170,24 @@ def test_one_at_a_time_and_a_client_who_does_not_read_leaves_nothing(world, tmp_
     slow.close()
     world.wait(lambda: not list(world.muster.data.glob(".backup-*")), "end of the copy")
     take(world, tmp_path / "b.tar")
+
+
+def test_whoever_has_one_can_take_the_next_at_once(make_world, gate_library, tmp_path):
+    """That a backup is whole is told when its copy is removed, however long that takes."""
+    gate = Gate(gate_library, tmp_path / "gated")
+    world = make_world(env=gate.env)
+    connection = http.client.HTTPConnection(*world.muster.http_address, timeout=30)
+    gate.keep()
+    for _ in range(2):
+        connection.request("GET", "/v1/backup",
+                           headers={"Authorization": f"Bearer {admin_token(world.muster)}"})
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        if gate.sign(".kept").exists():
+            world.wait(lambda: gate.somebody_waits, "copy that is to be removed")
+            threading.Timer(0.5, gate.let_go).start()
+        assert answer.read()[-1024:] == bytes(1024)
+    connection.close()
 
 
 def test_a_disk_that_hangs_holds_up_nobody_else(world):

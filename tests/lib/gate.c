@@ -1,9 +1,10 @@
 /* A disk for tests, preloaded in front of libc and steered by files next to MUSTER_TEST_GATE:
  *
  *   NAME          while it exists no fsync or fdatasync returns
- *   NAME.waiting  appears when somebody waits for that, so that a test need not guess
+ *   NAME.waiting  appears when somebody waits for a file to go, so that a test need not guess
  *   NAME.broken   while it exists fsync and fdatasync fail
- *   NAME.full     while it exists nothing more can be written below MUSTER_TEST_GATE_FOLDER */
+ *   NAME.full     while it exists nothing more can be written below MUSTER_TEST_GATE_FOLDER
+ *   NAME.kept     while it exists no folder is removed */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,13 +35,17 @@ static void say_waiting(void)
         close(fd);
 }
 
+static void wait_while(const char *suffix)
+{
+    if (exists(suffix))
+        say_waiting();
+    while (exists(suffix))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static int sync_through(const char *symbol, int fd)
 {
-    if (exists("")) {
-        say_waiting();
-        while (exists(""))
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    wait_while("");
     if (exists(".broken")) {
         errno = EIO;
         return -1;
@@ -57,6 +62,13 @@ int fsync(int fd)
 int fdatasync(int fd)
 {
     return sync_through("fdatasync", fd);
+}
+
+int rmdir(const char *path)
+{
+    int (*real)(const char *) = (int (*)(const char *))dlsym(RTLD_NEXT, "rmdir");
+    wait_while(".kept");
+    return real(path);
 }
 
 /* Sets errno when it is. */

@@ -54,6 +54,14 @@ class Gate:
     def free(self):
         self.sign(".full").unlink()
 
+    def keep(self):
+        """From now on no folder is removed."""
+        self.sign(".waiting").unlink(missing_ok=True)
+        self.sign(".kept").touch()
+
+    def let_go(self):
+        self.sign(".kept").unlink()
+
 
 class SmallDisk:
     """A tmpfs that a ballast file fills to the last byte. Needs the right to mount."""
