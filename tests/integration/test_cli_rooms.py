@@ -339,6 +339,7 @@ class Arena:
 
     def __init__(self):
         self.doors = []
+        self.players = []
 
     def start(self, server):
         door = socket.create_server(("127.0.0.1", 0))
@@ -350,8 +351,10 @@ class Arena:
     def serve(self, server, door):
         with contextlib.suppress(OSError):
             while True:
-                threading.Thread(
-                    target=self.play, args=(server, door.accept()[0]), daemon=True).start()
+                player = threading.Thread(
+                    target=self.play, args=(server, door.accept()[0]), daemon=True)
+                player.start()
+                self.players.append(player)
 
     def play(self, server, connection):
         with connection, connection.makefile("rw") as lines:
@@ -362,8 +365,11 @@ class Arena:
             server.left(key)
 
     def end(self):
+        """When the bots are gone: Muster is told so while it is there."""
         for door in self.doors:
             door.close()
+        for player in self.players:
+            player.join(10)
 
 
 @arena
