@@ -330,13 +330,16 @@ static void too_late(struct allocating *spawn, bool unknown)
     spawn->doomed = true;
 }
 
+/* Its tokens may be in several places as far as we know, and each removal is found on its own: so
+ * it is looked for them until they are nowhere. */
 static void ask(struct allocating *spawn)
 {
+    if (spawn->waits > 0 || spawn->agones->n_posts >= AGONES_POSTS_AT_ONCE)
+        return;
     if (!spawn->cleared && !route_may_clear(spawn))
         return;
-    if (!spawn->cleared)
-        route_clear(spawn);
-    if (spawn->waits == 0 && spawn->agones->n_posts < AGONES_POSTS_AT_ONCE)
+    route_clear(spawn);
+    if (spawn->waits == 0)
         post(spawn);
 }
 

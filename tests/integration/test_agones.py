@@ -463,6 +463,29 @@ def test_a_player_id_that_waits_to_go_back_lets_its_new_server_come_first(kube, 
     assert holders(kube, player_token("bob")) == [names[2]]
 
 
+def test_a_player_id_is_looked_for_until_it_is_nowhere(kube, moving):
+    """Where bob was first he is to be taken from once more, and there his token is not any more."""
+    world, names, ask_later = moving
+    names += kube.add("starx", 1)
+    allocate(world, "t-4", "dan", joinOnIds=["cid"])
+    kube.plan("allocate", *[429] * 1000)
+    leaves = ask_later("t-5", "bob", rejoin=False)
+    kube.await_("it was asked for", lambda: len(kube.kinds("allocate")) == 3)
+    kube.plan("patch", *[500] * 1000)
+    kube.plan("get", *[500] * 1000)
+    release(world, "ann")
+    ask_later("t-6", "eve", joinOnIds=["bob"])
+    await_that("she comes", lambda: world.api.ask("GET", "/v1/allocations/t-6").status == 200)
+    kube.plans["allocate"].clear()
+    assert leaves.result()["status"] == "Success"
+    assert holders(kube, player_token("bob")) == [names[2]]
+    again = ask_later("t-7", "bob", partyIds=["gus"], rejoin=False)
+    await_starting(world)
+    kube.forget_plans()
+    assert again.result()["status"] == "Success"
+    assert holders(kube, player_token("bob")) == [names[3]]
+
+
 def test_a_player_id_is_not_added_where_it_is_wanted_no_more(kube, moving):
     world, names, ask_later = moving
     allocate(world, "t-4", "dan", joinOnIds=["cid"])
