@@ -248,6 +248,15 @@ struct gameserver *gameserver_seen(struct cluster_fleet *f, const struct gameser
     return g;
 }
 
+static void cut_call(struct gameserver *g)
+{
+    if (!g->call)
+        return;
+    http_call_drop(g->call);
+    g->call = NULL;
+    g->fleet->agones->n_writes--;
+}
+
 void gameserver_presume(const struct allocating *spawn, const struct allocated *answer)
 {
     struct cluster_fleet *f = spawn->fleet;
@@ -265,6 +274,8 @@ void gameserver_presume(const struct allocating *spawn, const struct allocated *
     g->state = GAMESERVER_ALLOCATED;
     g->server = spawn->server;
     set_tokens(g, str_of(spawn->tokens));
+    cut_call(g); /* its answer may be of before */
+    gameserver_drop_changes(g, ERR_NOT_FOUND, "the GameServer is another's now");
     set_place(g, answer->address, answer->ports, answer->n_ports);
     start(g, spawn->server, spawn->session);
 }
@@ -274,10 +285,7 @@ void gameserver_presume(const struct allocating *spawn, const struct allocated *
 static void leave(struct gameserver *g)
 {
     struct agones *a = g->fleet->agones;
-    if (g->call) {
-        http_call_drop(g->call);
-        a->n_writes--;
-    }
+    cut_call(g);
     forget_tokens(g);
     list_remove(&g->in_busy);
     list_remove(&g->in_fleet);

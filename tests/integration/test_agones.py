@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -602,6 +603,22 @@ def test_what_was_there_before_is_not_taken_for_what_was_allocated_since(kube, s
     assert len(kube.kinds("list")) == lists
     assert len(seats_of(world, "cid")) == 1
     assert not seats_of(world, "ann") and not seats_of(world, "bob")
+    assert len(kube.tokens(name)) == 1
+
+
+def test_an_answer_of_before_an_allocation_says_nothing_about_it(kube, start):
+    (name,) = kube.add("starx", 1)
+    world = start()
+    allocate(world, "t-1", "ann")
+    answer = threading.Event()
+    kube.plan("patch", answer)
+    kube.set_state(name, "Ready")
+    kube.await_("no marks", lambda: not kube.get(name)["metadata"]["annotations"])
+    with kube.held_watches():
+        allocate(world, "t-2", "bob")
+        answer.set()
+        world.elapse(1.0)
+        assert len(seats_of(world, "bob")) == 1
     assert len(kube.tokens(name)) == 1
 
 

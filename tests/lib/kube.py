@@ -437,7 +437,8 @@ class Handler(BaseHTTPRequestHandler):
     def do(self, kind, name, body, act, code=200):
         """A number: that is answered, and nothing done. "drop": not even that. "lost": it is done,
         and the answer is lost. "slow": it is done a second later. "contention": of allocations.
-        "race": somebody else writes first. A function is called first."""
+        "race": somebody else writes first. A function is called first. An Event: it is done, and
+        answered when that is set."""
         kube = self.kube
         with kube.changed:
             kube.requests.append((kind, name, body))
@@ -460,7 +461,9 @@ class Handler(BaseHTTPRequestHandler):
             answer = act()
             if fault == "lost":
                 raise Lost
-            return code, answer
+        if isinstance(fault, threading.Event):
+            fault.wait(PATIENCE_S)
+        return code, answer
 
     # ── watches ─────────────────────────────────────────────────────────────────────────────────
 
