@@ -233,6 +233,7 @@ void backup_make(struct store *store, const struct backup_wanted *wanted, const 
         struct entry *sums = add(b, BACKUP_SUMS);
         buf_append(&sums->text, b->sums.data, b->sums.len);
         sums->size = (int64_t)b->sums.len;
+        b->why.text[0] = '\0'; /* of what did not work at first */
     } else {
         clear_entries(b);
         add_text(b, BACKUP_FAILED, b->why.text, strlen(b->why.text));

@@ -34,6 +34,7 @@ def where(world):
 def take(world, path, *options):
     done = run("backup", path, *options, *where(world))
     assert done.returncode == 0, done
+    assert not world.muster.log_lines("backup failed")
     return path
 
 
@@ -323,6 +324,7 @@ def test_a_backup_that_is_not_whole_is_refused(world, tmp_path, damage):
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["lock"]
 
 
+@pytest.mark.embedded
 def test_a_restore_that_is_killed_leaves_the_old_folder_or_the_new(world, tmp_path):
     """Wherever it dies, the next start has all of one of them."""
     world.server()
