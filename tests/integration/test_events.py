@@ -16,11 +16,16 @@ def reader(world, **options):
 
 
 def assert_all_seen(world, who, after="0"):
-    """What he has is what the journal has: the same changes, in the same order, each once."""
-    seen = [(e.id, e.type, e.data.get("gone", False), int(e.data["id"])) for e in who.changes()]
-    stored = [(i, kind, gone, row["id"]) for i, kind, gone, row in
-              journal_events(world.muster, after)]
-    assert len(seen) == len(stored)
+    """What he has is what the journal has: the same changes, in the same order, each once. The
+    journal is ahead of him while what is durable is on its way."""
+
+    def both():
+        seen = [(e.id, e.type, e.data.get("gone", False), int(e.data["id"])) for e in who.changes()]
+        stored = [(i, kind, gone, row["id"]) for i, kind, gone, row in
+                  journal_events(world.muster, after)]
+        return (seen, stored) if len(seen) == len(stored) else None
+
+    seen, stored = world.wait(both, "change that is stored")
     assert seen == stored
 
 
