@@ -10,13 +10,18 @@
  *
  * Nobody waits for the answer: every connection of that time is gone. Who repeats his request has a
  * new one with new credentials. An allocation has a name that may be asked for, and perhaps a bus
- * that waits: it looks for another place (allocation_loaded). Players of a lobby are told that it
- * is over; its match goes even if its server had it, for whether the lobby has started since is not
- * known, and when its time to load had passed it would be cancelled. */
+ * that waits: it looks for another place (allocation_loaded); one in line that moves a party takes
+ * nobody along whose seat went. Players of a lobby are told that it is over; its match goes even if
+ * its server had it, for whether the lobby has started since is not known, and when its time to
+ * load had passed it would be cancelled. */
 #include "core/restore.h"
 
 #include "core/lobby.h"
 #include "core/state.h"
+#include "wire/names.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static struct change *staged(const struct setting_back *s, enum row_kind kind, int64_t id)
 {
@@ -80,6 +85,79 @@ static void drop_belongings(struct setting_back *s, struct change *c)
         drop(s, c);
 }
 
+/* ── parties whose seats went ──────────────────────────────────────────────────────────────── */
+
+/* Those that stay, by fleet and player: all of them are their players' own, for nobody sits in a
+ * room that was being started. */
+struct seats_left {
+    const struct change **sorted;
+    size_t n;
+};
+
+static int by_player(const void *a, const void *b)
+{
+    const struct row_room_seat *x = &(*(const struct change *const *)a)->room_seat;
+    const struct row_room_seat *y = &(*(const struct change *const *)b)->room_seat;
+    if (x->fleet != y->fleet)
+        return x->fleet < y->fleet ? -1 : 1;
+    return strcmp(x->account, y->account);
+}
+
+static void find_seats(const struct setting_back *s, struct seats_left *ret)
+{
+    size_t at = 0;
+    ret->sorted = xcalloc(s->core->staged.len + 1, sizeof(*ret->sorted));
+    for (const struct change *c = NULL; (c = map_next(&s->core->staged, &at));) {
+        if (c->kind == ROW_room_seat && !c->gone)
+            ret->sorted[ret->n++] = c;
+    }
+    qsort(ret->sorted, ret->n, sizeof(*ret->sorted), by_player);
+}
+
+/* 0 when he has no seat, or has one alone. */
+static int64_t party_of(const struct seats_left *seats, int32_t fleet, struct str account)
+{
+    struct change wanted = {.kind = ROW_room_seat, .room_seat = {.fleet = fleet}};
+    const struct change *key = &wanted;
+    if (!str_copy(wanted.room_seat.account, sizeof(wanted.room_seat.account), account))
+        return 0;
+    const struct change **found =
+        bsearch(&key, seats->sorted, seats->n, sizeof(*seats->sorted), by_player);
+    return found ? (*found)->room_seat.multi : 0;
+}
+
+/* As allocation_drop_gone does it when a seat goes while we run. */
+static void shrink(struct setting_back *s, const struct seats_left *seats,
+                   const struct row_allocation *row)
+{
+    struct buf names = {0};
+    struct row_allocation left = *row;
+    int64_t party = party_of(seats, row->fleet, str_of(row->player));
+    struct str rest = row->party;
+    struct str name;
+    for (int i = 0; names_next(&rest, &name); i++) {
+        if (i < row->move_party || (party && party_of(seats, row->fleet, name) == party))
+            names_add(&names, name);
+    }
+    left.party = (struct str){(const char *)names.data, names.len};
+    if (left.party.len != row->party.len)
+        restore_put(s, ROW_allocation, &left);
+    buf_done(&names);
+}
+
+static void shrink_parties(struct setting_back *s)
+{
+    struct seats_left seats = {0};
+    size_t at = 0;
+    find_seats(s, &seats);
+    for (const struct change *c = NULL; (c = map_next(&s->core->staged, &at));) {
+        if (c->kind == ROW_allocation && c->allocation.state == ALLOCATION_QUEUED &&
+            c->allocation.move_party > 0)
+            shrink(s, &seats, &c->allocation);
+    }
+    free(seats.sorted);
+}
+
 void restore_end_begun(struct setting_back *s)
 {
     const struct map *rows = &s->core->staged;
@@ -97,4 +175,5 @@ void restore_end_begun(struct setting_back *s)
     at = 0;
     for (struct change *c = NULL; (c = map_next(rows, &at));)
         drop_belongings(s, c);
+    shrink_parties(s);
 }

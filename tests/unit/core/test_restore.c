@@ -367,6 +367,73 @@ static void an_allocation_whose_room_was_starting_looks_for_another(void **state
     assert_null(core_check(f->core));
 }
 
+/* ann and ben are a party, and one of them has joined; the friends' room is full, so she who asks
+ * that both move stands in line. */
+static void party_in_line(struct fixture *f, const char *joined)
+{
+    char key[SEAT_KEY_SIZE];
+    arena_of(f)->taken_at_once = false;
+    rooms_reconfigure(f);
+    (void)host_up(f, 0, EU);
+    (void)room_with(f, "p1,p2,p3,p4");
+    struct room *room = open_room(f, "q1", NULL);
+    found_in(f, asks_for(f, "both", "ann", "", "ben"), room);
+    (void)seat_key(f->core, seat_of(f, joined)->row.id, key);
+    say_joined(f, room, key, 2, 0);
+    struct event e = wants(f, "move", "ann");
+    e.seek.friends = names_of("p1", &e.seek.n_friends);
+    e.seek.move_party = true;
+    step(f, &e);
+    queued_at(f, e.conn, 1);
+    assert_int_equal(allocation_players(allocation_of(f, "move")), 2);
+}
+
+static void is_alone(struct fixture *f, const char *name)
+{
+    assert_null(core_check(f->core));
+    is_in_state(f, name, ALLOCATION_QUEUED);
+    assert_int_equal(allocation_players(allocation_of(f, name)), 1);
+    assert_null(allocation_of_player(f->core, allocation_of(f, name)->row.fleet, STR("ben")));
+}
+
+/* As whenever somebody's seat goes: he is of the party no more, and is not taken along. */
+static void whose_seat_is_dropped_waits_with_his_party_no_more(void **state)
+{
+    struct fixture *f = *state;
+    party_in_line(f, "ann");
+    keep(f);
+    set_back(f);
+    is_alone(f, "move");
+    crash(f, 1000);
+    is_alone(f, "move");
+}
+
+static void who_asked_and_is_dropped_moves_alone(void **state)
+{
+    struct fixture *f = *state;
+    party_in_line(f, "ben");
+    keep(f);
+    set_back(f);
+    is_alone(f, "move");
+    assert_non_null(seat_of(f, "ben"));
+}
+
+/* Nobody is dropped whose player is there, nor whoever was named. */
+static void a_party_that_is_there_waits_as_before(void **state)
+{
+    struct fixture *f = *state;
+    char key[SEAT_KEY_SIZE];
+    party_in_line(f, "ann");
+    queued_at(f, asks_for(f, "named", "cat", "p1", "dan"), 2);
+    (void)seat_key(f->core, seat_of(f, "ben")->row.id, key);
+    say_joined(f, seat_of(f, "ben")->room, key, 3, 0);
+    keep(f);
+    set_back(f);
+    assert_null(core_check(f->core));
+    assert_int_equal(allocation_players(allocation_of(f, "move")), 2);
+    assert_int_equal(allocation_players(allocation_of(f, "named")), 2);
+}
+
 /* ── rooms ─────────────────────────────────────────────────────────────────────────────────── */
 
 /* ben got his seat in the lost time and plays: his place is nobody else's. */
@@ -535,6 +602,9 @@ int main(void)
         RESTORE_TEST(a_lobby_that_was_loading_is_over),
         RESTORE_TEST(a_room_that_was_starting_is_left_alone),
         SEEKING_TEST(an_allocation_whose_room_was_starting_looks_for_another),
+        SEEKING_TEST(whose_seat_is_dropped_waits_with_his_party_no_more),
+        SEEKING_TEST(who_asked_and_is_dropped_moves_alone),
+        SEEKING_TEST(a_party_that_is_there_waits_as_before),
         RESTORE_TEST(a_room_takes_no_more_than_were_known),
         RESTORE_TEST(a_seat_whose_player_had_not_come_is_no_place),
         RESTORE_TEST(a_room_where_nobody_is_known_is_not_ended_for_that),
