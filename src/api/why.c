@@ -232,9 +232,17 @@ static void say_failed(struct buf *out, const struct view_ticket *t,
         say_none_left(out, t, config);
 }
 
+/* Nobody is being asked now: it waits for servers that are not back since the start. */
+static bool is_waiting(const struct view_ticket *t)
+{
+    return t->n_tries == 0 || strcmp(t->tries[t->n_tries - 1].outcome, "pending") != 0;
+}
+
 static void say_open(struct buf *out, const struct view_ticket *t)
 {
-    say(out, "Open: its answer is still to come.");
+    say(out, is_waiting(t) ? "Open: it waits for servers that have not come back since Muster "
+                             "started."
+                           : "Open: its answer is still to come.");
     if (t->n_tries > 0)
         say(out, " ");
     say_tries(out, t, t->n_tries);

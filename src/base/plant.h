@@ -36,6 +36,7 @@ enum plant {
     PLANT_lease_from_answer,      /* a lease counts from when it was granted, not from when it was
                                      asked for */
     PLANT_takeover_by_wall_clock, /* a standby goes on with the time that its wall clock says */
+    PLANT_refused_early,      /* servers that are not back yet after a start are taken to be gone */
     PLANT_token_reconfigured, /* seats change their tokens when their fleet is configured anew */
 };
 

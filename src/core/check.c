@@ -83,9 +83,20 @@ static const char *check_ticket(struct core *core, struct ticket *t)
     bool opening = session && session->row.state == SESSION_OPENING;
     bool running =
         session && (session->row.state == SESSION_OPEN || session->row.state == SESSION_LOST);
-    if (t->row.state == TICKET_OPEN && !opening)
+    bool waits = link_in_list(&t->in_waiting);
+    if (waits && (t->row.state != TICKET_OPEN || opening))
+        return broken(core, "ticket %" PRId64 " waits for a server and needs none", t->row.id);
+    if (t->row.state == TICKET_OPEN && !opening && !waits)
         return broken(core, "I6: ticket %" PRId64 " is open but nothing is being opened",
                       t->row.id);
+    if (waits && !core->tickets_stirred) {
+        if (!placement_awaits(core, t))
+            return broken(core, "I6: ticket %" PRId64 " waits, and no server is expected",
+                          t->row.id);
+        if (placement_could(core, t))
+            return broken(core, "ticket %" PRId64 " waits for a server while there is one",
+                          t->row.id);
+    }
     if (t->row.state == TICKET_DONE && !running)
         return broken(core, "I4: ticket %" PRId64 " was answered but its match is not there",
                       t->row.id);
@@ -122,9 +133,10 @@ static const char *check_fleet(struct core *core, struct fleet *fleet)
         const struct group *kept = &fleet->groups[code];
         const struct group *is = &counted[code];
         if (kept->slots_used != is->slots_used || kept->slots_total != is->slots_total ||
-            kept->open != is->open || kept->connected != is->connected ||
-            kept->ratio_ppm != is->ratio_ppm || kept->ratio_square != is->ratio_square ||
-            kept->cpu_centi != is->cpu_centi || kept->memory_centi != is->memory_centi)
+            kept->open != is->open || kept->awaited != is->awaited ||
+            kept->connected != is->connected || kept->ratio_ppm != is->ratio_ppm ||
+            kept->ratio_square != is->ratio_square || kept->cpu_centi != is->cpu_centi ||
+            kept->memory_centi != is->memory_centi)
             return broken(core, "the sums of fleet %s in region %d are wrong", fleet->row.name,
                           code);
     }

@@ -52,7 +52,7 @@ static const char *check_lobby(struct core *core, struct lobby *lobby)
     if (lobby->row.state == LOBBY_LOADING && !core->read_only && core->last_tick_ms) {
         bool there = held && session->row.state == SESSION_OPEN && session->server->conn &&
                      session->server->listed;
-        if (!held)
+        if (!held && !(ticket && link_in_list(&ticket->in_waiting)))
             return broken(core, "L1: lobby %" PRId64 " loads but no server is looked for", id);
         if (there && lobby->loaded == lobby->n_players)
             return broken(core, "L1: lobby %" PRId64 " could start and does not", id);

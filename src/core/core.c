@@ -517,6 +517,7 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     if (!core->read_only) {
         if (!PLANTED(queue_window) || event->kind == EVENT_TICK)
             queues_serve(core);
+        tickets_settle(core);
         lobbies_settle(core);
         allocations_say_queued(core);
         allocations_forget_oldest(core);

@@ -90,6 +90,7 @@ void group_count(struct group *group, const struct share *share, int sign)
 {
     group->status[share->status] += sign;
     group->open += sign * (int64_t)share->open;
+    group->awaited += sign * share->awaited;
     if (share->status != SERVER_OFFLINE) {
         group->slots_used += sign * (int64_t)share->load;
         group->slots_total += sign * (int64_t)share->max;
@@ -130,6 +131,7 @@ struct fleet *fleet_load_row(struct core *core, const struct row_fleet *row)
     fleet->row = *row;
     for (int i = 0; i < REGION_CODES; i++)
         heap_init(&fleet->groups[i].placeable, placement_better);
+    list_init(&fleet->tickets_waiting);
     list_init(&fleet->versions);
     list_init(&fleet->deployments);
     list_init(&fleet->token_modes);

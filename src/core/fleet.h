@@ -12,6 +12,7 @@
 struct share {
     int8_t status; /* enum server_status */
     bool connected;
+    bool awaited; /* it may be back soon, with room for more */
     int32_t load;
     int32_t max;
     int32_t open;
@@ -26,6 +27,7 @@ struct group {
     int32_t count[PASSED_REASONS];
     int32_t status[4]; /* by enum server_status */
     int32_t connected;
+    int32_t awaited;
     int64_t slots_used; /* this and the next: of those not Offline */
     int64_t slots_total;
     int64_t open;
@@ -43,7 +45,10 @@ struct fleet {
     struct row_fleet row;
     const struct fleet_config *config; /* NULL: taken out of the configuration, so it drains */
     struct group groups[REGION_CODES];
-    struct list versions; /* those with a row, by id */
+    struct list tickets_waiting; /* for servers that are awaited, oldest first */
+    uint64_t stirred;            /* regions where one of them may find a server by now */
+    uint64_t deserted;           /* … where hardly anybody is awaited any more */
+    struct list versions;        /* those with a row, by id */
     struct list deployments;
     struct list token_modes; /* by the seat from which they hold */
     struct list allocating;  /* tickets of rooms that are started for allocations */

@@ -1,6 +1,7 @@
 /* Placement: which server is best. Candidates of one fleet and region stand in a heap by score, so
  * a choice costs O(log n) whatever the size of the fleet. A server is taken out of the heap for as
  * long as something rules it out, and counted under that reason instead. */
+#include "base/plant.h"
 #include "core/state.h"
 
 double placement_score(const struct server *server)
@@ -87,4 +88,19 @@ bool placement_could(struct core *core, const struct ticket *ticket)
             return true;
     }
     return false;
+}
+
+bool placement_awaits(const struct core *core, const struct ticket *ticket)
+{
+    const struct fleet *fleet = ticket->chat->fleet;
+    uint64_t regions = (uint64_t)ticket->row.regions;
+    int32_t n = 0;
+    for (uint64_t left = regions; left; left &= left - 1)
+        n += fleet->groups[__builtin_ctzll(left)].awaited;
+    for (int i = 0; i < ticket->n_tries; i++) {
+        const struct server *tried =
+            map_get(&core->servers, (uint64_t)(int64_t)ticket->tries[i].server);
+        n -= tried && tried->share.awaited && is_bit(regions, tried->row.region);
+    }
+    return n > 0 && !PLANTED(refused_early);
 }

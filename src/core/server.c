@@ -60,7 +60,34 @@ static struct group *group_of(struct server *server)
     return &server->fleet->groups[server->row.region];
 }
 
-static void leave_group(struct server *server)
+/* Those who wait may find room there now. */
+static void stir(struct core *core, const struct server *server)
+{
+    struct fleet *fleet = server->fleet;
+    if (list_empty(&fleet->tickets_waiting))
+        return;
+    fleet->stirred |= (uint64_t)1 << server->row.region;
+    core->tickets_stirred = true;
+}
+
+void server_unblocked(struct core *core, const struct server *server)
+{
+    if (server->passed_over == PASSED_NOT)
+        stir(core, server);
+}
+
+/* It is awaited no more. They may wait for nobody now; but who has tried some does not wait for
+ * those, so it can only be so when as few are left. */
+static void desert(struct core *core, struct server *server)
+{
+    struct fleet *fleet = server->fleet;
+    if (list_empty(&fleet->tickets_waiting) || group_of(server)->awaited > TICKET_TRIES)
+        return;
+    fleet->deserted |= (uint64_t)1 << server->row.region;
+    core->tickets_stirred = true;
+}
+
+static void leave_group(struct core *core, struct server *server)
 {
     if (!server->grouped)
         return;
@@ -69,14 +96,19 @@ static void leave_group(struct server *server)
     group->count[server->passed_over]--;
     group_count(group, &server->share, -1);
     server->grouped = false;
+    if (server->share.awaited)
+        desert(core, server);
 }
 
 static struct share share_of(const struct server *server)
 {
     int32_t load = server_load(server);
+    bool awaited = server->expected && !server->offline && !server->row.draining &&
+                   server->fleet->config && load < server->row.max_sessions;
     return (struct share){
         .status = (int8_t)server_status(server),
         .connected = server->conn != 0,
+        .awaited = awaited,
         .load = load,
         .max = server->row.max_sessions,
         .open = server->open,
@@ -88,8 +120,9 @@ static struct share share_of(const struct server *server)
 
 void server_refresh(struct core *core, struct server *server)
 {
-    (void)core;
     struct group *group = group_of(server);
+    struct share before = server->share;
+    bool had_room = server->passed_over == PASSED_NOT && server->grouped;
     if (server->grouped) {
         group->count[server->passed_over]--;
         group_count(group, &server->share, -1);
@@ -99,10 +132,14 @@ void server_refresh(struct core *core, struct server *server)
     group_count(group, &server->share, 1);
     server->passed_over = reason_of(server);
     group->count[server->passed_over]++;
+    if (before.awaited && !server->share.awaited)
+        desert(core, server);
     if (server->passed_over != PASSED_NOT) {
         heap_remove(&group->placeable, &server->place);
         return;
     }
+    if (!had_room || server->share.load < before.load)
+        stir(core, server);
     double score = placement_score(server);
     bool stays = heap_has(&server->place) && server->score == score &&
                  server->placed_idle_core_ms == server->idle_since_core_ms;
@@ -323,7 +360,7 @@ static void update_row(struct core *core, struct server *server, int8_t region,
                        int32_t max_sessions)
 {
     if (server->row.region != region || server->row.max_sessions != max_sessions) {
-        leave_group(server);
+        leave_group(core, server);
         server->row.region = region;
         server->row.max_sessions = max_sessions;
         object_touch(core, &server->object);
@@ -430,8 +467,10 @@ bool server_hello_changes_nothing(const struct core *core, const struct chat_sv_
 
 /* ── strangers ─────────────────────────────────────────────────────────────────────────────── */
 
-static void forget_strangers(struct server *server)
+static void forget_strangers(struct core *core, struct server *server)
 {
+    if (server->n_strangers > 0)
+        server_unblocked(core, server);
     free(server->strangers);
     server->strangers = NULL;
     server->n_strangers = 0;
@@ -463,6 +502,7 @@ void server_stranger_ended(struct core *core, struct server *server, int32_t lob
         if (server->strangers[i] != lobby)
             continue;
         server->strangers[i] = server->strangers[--server->n_strangers];
+        server_unblocked(core, server);
         if (server->stranger_slots > server->n_strangers)
             server->stranger_slots = server->n_strangers;
         server_refresh(core, server);
@@ -471,11 +511,11 @@ void server_stranger_ended(struct core *core, struct server *server, int32_t lob
 }
 
 /* A heartbeat counts what is open here and the strangers; fewer means that some of them ended. */
-static void count_strangers(struct server *server)
+static void count_strangers(struct core *core, struct server *server)
 {
     int32_t others = server->reported > server->open ? server->reported - server->open : 0;
     if (others == 0)
-        forget_strangers(server);
+        forget_strangers(core, server);
     else if (server->stranger_slots > others)
         server->stranger_slots = others;
 }
@@ -549,6 +589,7 @@ static void silent_too_long(struct core *core, struct server *server)
     conn_id conn = server->conn;
     (void)server_note(core, server, NOTE_SERVER_OFFLINE);
     server->offline = true;
+    server->expected = false;
     if (conn) {
         effect_close(core, conn, "Silent for too long");
         drop(core, server);
@@ -574,8 +615,8 @@ void server_maybe_forget(struct core *core, struct server *server)
 
 void server_unlink(struct core *core, struct server *server)
 {
-    leave_group(server);
-    forget_strangers(server);
+    leave_group(core, server);
+    forget_strangers(core, server);
     list_remove(&server->in_asked);
     deadline_clear(core, &server->silent);
     deadline_clear(core, &server->list);
@@ -668,7 +709,7 @@ static void reconcile(struct core *core, struct server *server, const struct cha
 static void meet_strangers(struct core *core, struct server *server, const struct chat_list *list)
 {
     int32_t known = server->n_strangers;
-    forget_strangers(server);
+    forget_strangers(core, server);
     struct cursor c = cursor_of(list->data, list->len);
     for (uint32_t i = 0; i < list->n; i++) {
         int32_t lobby = cursor_i32(&c);
@@ -701,6 +742,7 @@ static void listed(struct core *core, struct server *server)
 {
     bool first = !server->listed;
     server->listed = true;
+    server->expected = false;
     deadline_clear(core, &server->list);
     server_refresh(core, server);
     if (first)
@@ -802,7 +844,7 @@ void server_heartbeat(struct core *core, conn_id conn, const struct chat_sv_hear
     server->reported = beat->current_match_count;
     server->cpu_percent = beat->cpu_percent;
     server->memory_percent = beat->memory_percent;
-    count_strangers(server);
+    count_strangers(core, server);
     server->heard_core_ms = core->now.core_ms;
     hear(core, server);
     server_refresh(core, server);
@@ -838,6 +880,7 @@ void server_deadline(struct core *core, struct server *server, enum deadline_kin
 void server_loaded(struct core *core, struct server *server)
 {
     server->object.stored = true;
+    server->expected = true;
     hear(core, server);
     server_refresh(core, server);
 }
@@ -850,6 +893,7 @@ void server_take_over(struct core *core, struct server *fresh, struct server *ol
     fresh->connected_core_ms = old->connected_core_ms;
     fresh->round_trip_us = old->round_trip_us;
     fresh->listed = old->listed;
+    fresh->expected = old->expected;
     fresh->cannot_list = old->cannot_list;
     fresh->reported = old->reported;
     fresh->strangers = old->strangers;

@@ -22,6 +22,7 @@ struct server {
     int64_t connected_core_ms; /* when it came last */
     int64_t round_trip_us;     /* 0 = not known yet */
     bool offline;
+    bool expected;       /* known from before the start, and not back since */
     bool listed;         /* its matches are known (or it had its time to tell) since it connected */
     bool drain_in_doubt; /* back after it drained itself: the same process, or the next? */
     bool cannot_list;    /* asked, never answered */
@@ -109,6 +110,9 @@ void server_succeeded(struct core *core, struct server *server);
 void server_doubt(struct core *core, struct server *server, int32_t lobby);
 
 bool server_has_stranger(const struct server *server, int32_t lobby);
+
+/* What kept tickets of some lobby id away from it is no more: those who wait look again. */
+void server_unblocked(struct core *core, const struct server *server);
 
 /* A match that nobody here knows has ended there. */
 void server_stranger_ended(struct core *core, struct server *server, int32_t lobby);

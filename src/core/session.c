@@ -102,6 +102,7 @@ static void leave_chain(struct core *core, struct session *session)
     uint64_t key;
     struct map *chain = chain_of(core, session, &key);
     chain_remove(chain, key, &session->in_chain);
+    server_unblocked(core, session->server);
 }
 
 static void move(struct core *core, struct session *session, enum session_state state)
@@ -563,8 +564,10 @@ static bool waits_for_ready(const struct session *session)
 void session_ack(struct core *core, struct server *server, bool success, int32_t lobby)
 {
     struct session *session = session_here(core, server, lobby);
-    if (session && session->unanswered > 0)
+    if (session && session->unanswered > 0) {
         session->unanswered--;
+        server_unblocked(core, server);
+    }
     if (!session || session->row.state == SESSION_CANCELLING) {
         if (PLANTED(late_ack_accepted) && session && success)
             open_it(core, session);

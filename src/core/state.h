@@ -106,6 +106,7 @@ struct core {
     struct map seats_by_player; /* (fleet, account) → seat that is TAKEN */
     struct map tickets_by_key;  /* (chat server, lobby) → its newest ticket */
     struct list finished;       /* final tickets, oldest first */
+    bool tickets_stirred;       /* some fleet is: see there */
     struct list lists_asked;    /* servers whose LIST_ASK has not left yet */
     struct list events_sent;    /* sessions whose events left with an earlier batch */
     int32_t tickets_open;

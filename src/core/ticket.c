@@ -118,6 +118,12 @@ static void set_outcome(struct ticket *ticket, int outcome)
         ticket->tries[ticket->n_tries - 1].outcome = (int8_t)outcome;
 }
 
+/* No match is being opened for it: it waits for a server that has not reported yet. */
+static bool is_waiting(const struct ticket *ticket)
+{
+    return link_in_list(&ticket->in_waiting);
+}
+
 /* ── answers ───────────────────────────────────────────────────────────────────────────────── */
 
 /* The one region it was asked for, or -1. */
@@ -207,6 +213,7 @@ static void move(struct core *core, struct ticket *ticket, enum ticket_state sta
     if (state == TICKET_OPEN)
         core->tickets_open++;
     ticket->row.state = (int8_t)state;
+    list_remove(&ticket->in_waiting);
     if (is_final(ticket)) {
         ticket->row.deadline_core_ms = core->now.core_ms + core->config.timeouts.keep_ms;
         deadline_set(core, &ticket->deadline, DEADLINE_CORE, ticket->row.deadline_core_ms);
@@ -259,14 +266,39 @@ void ticket_ended(struct core *core, struct ticket *ticket)
     move(core, ticket, TICKET_ENDED);
 }
 
-/* Takes the best server that is left and reserves its slot now, not when it has answered. */
-static void try_next(struct core *core, struct ticket *ticket, int err_when_none)
+/* Why there is none, when nobody is left. */
+static int err_of(const struct ticket *ticket)
 {
-    struct server *server = ticket->n_tries < TICKET_TRIES ? placement_choose(core, ticket) : NULL;
-    if (!server) {
-        fail(core, ticket, err_when_none);
+    int last = ticket->n_tries > 0 ? ticket->tries[ticket->n_tries - 1].outcome : TRY_PENDING;
+    bool timed_out = last == TRY_TIMED_OUT || last == TRY_NOT_READY;
+    return timed_out ? ERR_ALLOCATION_TIMEOUT : ERR_NO_SERVERS;
+}
+
+/* Right after a start those who play matches for us may only not be back yet, and whoever asked is
+ * back before them: nothing is concluded from that. Its deadline ends it at the latest. */
+static void wait(struct core *core, struct ticket *ticket)
+{
+    if (is_waiting(ticket))
+        return;
+    list_append(&ticket->chat->fleet->tickets_waiting, &ticket->in_waiting);
+    ticket->row.session = 0;
+    object_touch(core, &ticket->object);
+}
+
+/* Takes the best server that is left and reserves its slot now, not when it has answered. */
+static void try_next(struct core *core, struct ticket *ticket)
+{
+    bool may_try = ticket->n_tries < TICKET_TRIES;
+    struct server *server = may_try ? placement_choose(core, ticket) : NULL;
+    if (!server && may_try && placement_awaits(core, ticket)) {
+        wait(core, ticket);
         return;
     }
+    if (!server) {
+        fail(core, ticket, err_of(ticket));
+        return;
+    }
+    list_remove(&ticket->in_waiting);
     add_try(ticket, server);
     ticket->row.session = session_new(core, ticket, server)->row.id;
     object_touch(core, &ticket->object);
@@ -282,14 +314,56 @@ void ticket_next(struct core *core, struct ticket *ticket, int outcome)
     if (ticket->row.state != TICKET_OPEN)
         return;
     set_outcome(ticket, outcome);
-    bool timed_out = outcome == TRY_TIMED_OUT || outcome == TRY_NOT_READY;
-    try_next(core, ticket, timed_out ? ERR_ALLOCATION_TIMEOUT : ERR_NO_SERVERS);
+    try_next(core, ticket);
+}
+
+/* Those of them that have a server left. */
+static uint64_t with_room(const struct fleet *fleet, uint64_t regions)
+{
+    uint64_t found = 0;
+    for (uint64_t left = regions; left; left &= left - 1) {
+        if (heap_top(&fleet->groups[__builtin_ctzll(left)].placeable))
+            found |= left & -left;
+    }
+    return found;
+}
+
+/* A server that comes back with four slots costs as much as four tickets, however many wait. */
+static void settle_fleet(struct core *core, struct fleet *fleet)
+{
+    uint64_t stirred = fleet->stirred;
+    uint64_t deserted = fleet->deserted;
+    fleet->stirred = fleet->deserted = 0;
+    LIST_EACH(&fleet->tickets_waiting, ticket, struct ticket, in_waiting)
+    {
+        stirred = with_room(fleet, stirred);
+        if (!(stirred | deserted))
+            return;
+        if ((uint64_t)ticket->row.regions & (stirred | deserted))
+            try_next(core, ticket);
+    }
+}
+
+void tickets_settle(struct core *core)
+{
+    if (!core->tickets_stirred)
+        return;
+    core->tickets_stirred = false;
+    size_t at = 0;
+    for (struct fleet *fleet = NULL; (fleet = object_next(core, ROW_fleet, &at));) {
+        if (fleet->stirred | fleet->deserted)
+            settle_fleet(core, fleet);
+    }
 }
 
 void ticket_deadline(struct core *core, struct ticket *ticket)
 {
     if (ticket->row.state != TICKET_OPEN) {
         forget(core, ticket);
+        return;
+    }
+    if (is_waiting(ticket)) { /* nobody was left to be asked, so nobody was slow */
+        fail(core, ticket, err_of(ticket));
         return;
     }
     struct session *session = session_find(core, ticket->row.session);
@@ -349,7 +423,7 @@ static struct ticket *open_ticket(struct core *core, struct chat_server *chat, c
     ticket->asked_us = core->at_us;
     move(core, ticket, TICKET_OPEN);
     deadline_set(core, &ticket->deadline, DEADLINE_CORE, row.deadline_core_ms);
-    try_next(core, ticket, ERR_NO_SERVERS);
+    try_next(core, ticket);
     return ticket;
 }
 
@@ -403,7 +477,7 @@ void ticket_give_up(struct core *core, struct ticket *ticket)
     conn_id asker = ticket->asker;
     struct session *session = session_find(core, ticket->row.session);
     bool open = ticket->row.state == TICKET_OPEN;
-    if (open)
+    if (open && !is_waiting(ticket))
         set_outcome(ticket, TRY_GIVEN_UP);
     if (session && session_is_live(session))
         session_cancel(core, session);
@@ -460,10 +534,20 @@ struct ticket *ticket_load_row(struct core *core, const struct row_ticket *row)
     return ticket;
 }
 
+static void wait_again(struct core *core, struct ticket *ticket)
+{
+    struct fleet *fleet = ticket->chat->fleet;
+    list_append(&fleet->tickets_waiting, &ticket->in_waiting);
+    fleet->deserted |= (uint64_t)ticket->row.regions; /* perhaps nobody is awaited any more */
+    core->tickets_stirred = true;
+}
+
 int ticket_loaded(struct core *core, struct ticket *ticket)
 {
     if (ticket->row.state == TICKET_OPEN)
         core->tickets_open++;
+    if (ticket->row.state == TICKET_OPEN && ticket->row.session == 0)
+        wait_again(core, ticket);
     if (is_final(ticket)) {
         list_append(&core->finished, &ticket->in_finished);
         core->tickets_finished++;
@@ -476,6 +560,7 @@ int ticket_loaded(struct core *core, struct ticket *ticket)
 void ticket_unlink(struct core *core, struct ticket *ticket)
 {
     deadline_clear(core, &ticket->deadline);
+    list_remove(&ticket->in_waiting);
     if (link_in_list(&ticket->in_finished)) {
         list_remove(&ticket->in_finished);
         core->tickets_finished--;

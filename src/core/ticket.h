@@ -14,7 +14,9 @@ struct server;
  *    │  │      │
  *    │  └──────┴──▶ CANCELLED
  *    └──▶ FAILED
- */
+ *
+ * OPEN is one for which a match is being opened; or, after a start, one that waits for a server
+ * which has not reported yet and has its time for that. */
 enum ticket_state {
     TICKET_OPEN = 1,
     TICKET_DONE,
@@ -58,6 +60,7 @@ struct ticket {
     int32_t passed[PASSED_REASONS]; /* at the last choice: the others, by reason */
     struct deadline deadline;
     struct link in_finished;
+    struct link in_waiting; /* OPEN without a match: of its fleet, until a server is back */
 };
 
 void ticket_allocate(struct core *core, struct chat_server *chat, conn_id conn,
@@ -80,6 +83,10 @@ void ticket_done(struct core *core, struct ticket *ticket);
 
 /* Its session failed: the next best, or failure. */
 void ticket_next(struct core *core, struct ticket *ticket, int outcome);
+
+/* Those that wait look again where something has changed. At the end of a step, when changes can be
+ * stored. */
+void tickets_settle(struct core *core);
 
 /* Keeps to the limit of finished tickets. At the end of a step, when nobody walks a list. */
 void tickets_forget_oldest(struct core *core);

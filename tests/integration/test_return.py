@@ -160,6 +160,28 @@ def test_matches_outlive_muster(world, how):
 
 
 @pytest.mark.parametrize("how", ["restart", "crash"])
+def test_who_asks_before_the_servers_are_back_waits_for_them(world, how):
+    server = world.server()
+    asker = world.chat()
+    getattr(world, how)()
+    asker.reconnect()
+    asker.request(7)
+    asker.barrier()
+    assert not asker.find("MGR_SERVER_ALLOCATION_RESPONSE")
+    server.reconnect()
+    assert asker.placed(7).server_id == server.server_id
+
+
+@pytest.mark.muster(heartbeat_ms=1500)
+def test_who_asks_after_a_restart_is_refused_when_nobody_came_back(world):
+    world.server()
+    asker = world.chat()
+    world.crash()
+    asker.reconnect()
+    assert asker.refuse(7) == "No servers available"
+
+
+@pytest.mark.parametrize("how", ["restart", "crash"])
 def test_offer_under_way_is_made_again_after_a_restart(world, how):
     """OPENING owes its server ALLOCATE_MATCH; the server takes (lobby, token) as the same offer."""
     server = world.server(on_allocate="silent")

@@ -249,6 +249,47 @@ static void open_ticket_with_nothing_being_opened(void **state)
     says(f, "I6: ticket ", " is open but nothing is being opened");
 }
 
+/* Right after a start, its only server is not back. */
+static struct ticket *waiting_ticket(struct fixture *f)
+{
+    (void)chat_up(f, "chat");
+    (void)server_up(f, 2000, 4);
+    seal(f);
+    crash(f, 1000);
+    conn_id chat = chat_up(f, "chat");
+    ask(f, chat, 1);
+    assert_null(core_check(f->core));
+    return ticket_of(f, chat, 1);
+}
+
+static void waiting_ticket_that_needs_nobody(void **state)
+{
+    struct fixture *f = *state;
+    waiting_ticket(f)->row.state = TICKET_DONE;
+    says(f, "ticket ", " waits for a server and needs none");
+}
+
+static void waiting_ticket_for_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct ticket *t = waiting_ticket(f);
+    t->chat->fleet->groups[EU].awaited = 0;
+    says(f, "I6: ticket ", " waits, and no server is expected");
+    f->core->tickets_stirred = true; /* it will look again in a moment */
+    says(f, "the sums of fleet ", " are wrong");
+}
+
+static void waiting_ticket_for_somebody_who_is_there(void **state)
+{
+    struct fixture *f = *state;
+    struct ticket *t = waiting_ticket(f);
+    struct chat_sv_handshake elsewhere = server_hello_of(2001, 4);
+    elsewhere.region = USE;
+    (void)server_up_with(f, elsewhere);
+    t->row.regions |= 1 << USE;
+    says(f, "ticket ", " waits for a server while there is one");
+}
+
 static void open_ticket_without_a_deadline(void **state)
 {
     struct fixture *f = *state;
@@ -335,6 +376,9 @@ int main(void)
         FIXTURE_TEST(server_may_stay_unlisted_for_ever),
         FIXTURE_TEST(offline_server_is_never_forgotten),
         FIXTURE_TEST(open_ticket_with_nothing_being_opened),
+        FIXTURE_TEST(waiting_ticket_that_needs_nobody),
+        FIXTURE_TEST(waiting_ticket_for_nobody),
+        FIXTURE_TEST(waiting_ticket_for_somebody_who_is_there),
         FIXTURE_TEST(open_ticket_without_a_deadline),
         FIXTURE_TEST(finished_ticket_without_a_deadline),
         FIXTURE_TEST(deadline_that_nobody_runs),
