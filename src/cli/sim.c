@@ -31,6 +31,7 @@ struct total {
     double simulated_hours;
     int64_t answers;
     int64_t successes;
+    int64_t waited;
     int64_t seats;
     int64_t sought;
     int64_t lined_up;
@@ -96,6 +97,7 @@ static void add(const struct plan *plan, struct total *total, const struct repor
     total->simulated_hours += (double)r->simulated_ms / 3600e3;
     total->answers += r->answers;
     total->successes += r->successes;
+    total->waited += r->waited;
     total->seats += r->seats;
     total->sought += r->sought;
     total->lined_up += r->lined_up;
@@ -238,9 +240,10 @@ static void print_json(const struct plan *plan, const struct total *t, double se
 {
     printf("{\"seeds\":%" PRId64 ",\"violations\":%" PRId64 ",\"steps\":%" PRId64
            ",\"simulated_hours\":%.2f,\"seconds\":%.2f,\"first_seed\":%" PRIu64
-           ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"seats\":%" PRId64,
+           ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"waited\":%" PRId64
+           ",\"seats\":%" PRId64,
            plan->seeds, t->violations, t->steps, t->simulated_hours, seconds, plan->first,
-           t->answers, t->successes, t->seats);
+           t->answers, t->successes, t->waited, t->seats);
     printf(",\"allocations\":%" PRId64 ",\"queued\":%" PRId64 ",\"from_queue\":%" PRId64
            ",\"friends\":%" PRId64 ",\"parties\":%" PRId64 ",\"in_cluster\":%" PRId64
            ",\"published\":%" PRId64 ",\"redelivered\":%" PRId64,
@@ -281,11 +284,12 @@ static void print_total(const struct plan *plan, const struct total *t, double s
     printf("\ncells: %" PRId64 " terms began, %" PRId64 " leases lost, %" PRId64
            " given back, %" PRId64 " commits of unknown outcome, %" PRId64 " fenced",
            t->takeovers, t->silenced, t->step_downs, t->unknown_commits, t->fenced_commits);
-    printf("\nwent through: %" PRId64 " answers (%" PRId64 " successes), %" PRId64
-           " seats in rooms, %" PRId64 " crashes, %" PRId64 " restores, %" PRId64
-           " failed commits, %" PRId64 " cut connections; hash of all traces %016" PRIx64 "\n",
-           t->answers, t->successes, t->seats, t->crashes, t->restores, t->failed_commits, t->cuts,
-           t->hash);
+    printf("\nwent through: %" PRId64 " answers (%" PRId64 " successes, %" PRId64
+           " waited), %" PRId64 " seats in rooms, %" PRId64 " crashes, %" PRId64
+           " restores, %" PRId64 " failed commits, %" PRId64
+           " cut connections; hash of all traces %016" PRIx64 "\n",
+           t->answers, t->successes, t->waited, t->seats, t->crashes, t->restores,
+           t->failed_commits, t->cuts, t->hash);
 }
 
 int sim_run(int argc, char **argv)

@@ -65,6 +65,7 @@ static void go_back(struct world *w, const struct batch *batch, int64_t epoch)
     w->set_back_ms = w->now_ms;
     w->result->restores++;
     shadow_set_back(w);
+    shadow_tickets_set_back(w);
     shadow_rooms_set_back(w);
 }
 

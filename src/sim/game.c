@@ -64,6 +64,7 @@ static void say_hello(struct world *w, struct game *g)
 {
     struct wire *wire = wire_open(w, WIRE_GAME, g->index);
     g->conn = wire->id;
+    g->wired_ms = wire->plane_open ? w->now_ms : g->wired_ms;
     g->registered = false;
     struct letter *l = letter_new(EVENT_SERVER_HELLO, g->conn);
     l->event.server_hello = (struct chat_sv_handshake){

@@ -172,6 +172,7 @@ static void leads(struct node *n, int err)
         return;
     }
     w->leader = n;
+    n->led_ms = w->now_ms;
     reader_catch_up(w);
     shadow_rooms_restarted(w);
     machines_get_time(w);

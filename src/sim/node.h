@@ -29,6 +29,7 @@ struct node {
     int64_t life;              /* raised when it starts, and when it stands by again */
     struct pipeline *pipeline; /* NULL = it does not lead */
     int64_t reign;             /* since when it does: see struct world */
+    int64_t led_ms;            /* … and when that was */
 
     int64_t stopped_until_ms; /* nothing happens to it before */
     int64_t slept_ms;         /* how long it was stopped in all */

@@ -87,6 +87,7 @@ void plane_release(struct node *n, const struct effect *effects, size_t n_effect
         const struct effect *e = &effects[i];
         world_mix(w, (uint64_t)e->kind << 48 ^ (uint64_t)(uint32_t)e->lobby << 16 ^ e->conn);
         if (e->kind == EFFECT_NOTE) {
+            shadow_tickets_judge(w, e);
             shadow_rooms_judge(w, e);
             shadow_lines_judge(w, e);
             shadow_lobbies_judge(w, e);
@@ -201,6 +202,7 @@ void plane_stored(struct world *w, const struct store_batch *batch, int64_t befo
 static void tell(struct world *w, const struct store_batch *batch)
 {
     shadow_stored(w, batch);
+    shadow_tickets_stored(w, batch);
     shadow_rooms_stored(w, batch);
     shadow_lines_stored(w, batch);
     shadow_lobbies_stored(w, batch);

@@ -13,6 +13,7 @@
 struct shadow {
     struct row_session row;
     bool gone;
+    bool ended; /* with the newest batch */
 };
 
 static void drop_gone(struct world *w)
@@ -20,6 +21,7 @@ static void drop_gone(struct world *w)
     size_t at = 0;
     struct shadow *s = NULL;
     while ((s = map_next(&w->shadow, &at))) {
+        s->ended = false;
         if (!s->gone)
             continue;
         map_remove(&w->shadow, (uint64_t)s->row.id);
@@ -38,6 +40,7 @@ static int take(void *user, const struct change *change)
         s = xcalloc(1, sizeof(*s));
         map_put(&w->shadow, (uint64_t)change->id, s);
     }
+    s->ended = !change->gone && change->session.state != s->row.state;
     s->gone = change->gone;
     if (!change->gone)
         s->row = change->session;
@@ -70,6 +73,16 @@ bool shadow_has_session(const struct world *w, int64_t id, bool opened)
 {
     const struct shadow *s = map_get(&w->shadow, (uint64_t)id);
     return s && (!opened || s->row.opened_core_ms > 0 || s->gone);
+}
+
+int32_t shadow_held_by(const struct world *w, int32_t server_id)
+{
+    enum { ENDED = 5 };
+    int32_t n = 0;
+    size_t at = 0;
+    for (const struct shadow *s = NULL; (s = map_next(&w->shadow, &at));)
+        n += s->row.server == server_id && (s->gone || s->ended || s->row.state != ENDED);
+    return n;
 }
 
 void shadow_judge(struct world *w, const struct effect *e)

@@ -27,6 +27,7 @@ struct sim_result {
     /* What the run went through, so that a zero can be believed. */
     int64_t answers;
     int64_t successes;
+    int64_t waited;                /* tickets that waited for servers to come back after a start */
     int64_t seats;                 /* in rooms, given to players */
     int64_t joined;                /* … of which they came to */
     int64_t sought;                /* allocations that were opened */

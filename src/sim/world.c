@@ -414,6 +414,7 @@ void world_done(struct world *w)
     backup_done(w);
     plane_done(w);
     shadow_done(w);
+    shadow_tickets_done(w);
     shadow_rooms_done(w);
     shadow_lines_done(w);
     shadow_lobbies_done(w);

@@ -175,6 +175,7 @@ struct game {
     int32_t max;
     int32_t port;
     conn_id conn;
+    int64_t wired_ms; /* when it last found somebody who leads */
     bool registered;
     int32_t server_id;
     char enrolment[TEXT_MAX]; /* the token it says; empty = the configured one */
@@ -488,6 +489,8 @@ struct world {
     int32_t moved_fleet;
 
     struct map shadow;          /* session id → struct shadow */
+    struct map shadow_servers;  /* server id → struct shadow_server */
+    struct map shadow_refusals; /* ticket id → struct shadow_refusal */
     struct map shadow_rooms;    /* room id → struct row_room */
     struct map shadow_seats;    /* seat id → struct shadow_seat */
     struct map shadow_bans;     /* ban id → struct row_ban */
@@ -603,8 +606,16 @@ struct core *plane_core(const struct world *w);
 void shadow_stored(struct world *w, const struct store_batch *batch);
 void shadow_judge(struct world *w, const struct effect *effect);
 bool shadow_has_session(const struct world *w, int64_t id, bool opened);
+int32_t shadow_held_by(const struct world *w, int32_t server_id); /* that are not over, or were not
+                                                                     before the newest batch */
 void shadow_set_back(struct world *w); /* the store holds what a backup did */
 void shadow_done(struct world *w);
+
+/* shadow_ticket.c: servers, and tickets that nobody was asked for. */
+void shadow_tickets_stored(struct world *w, const struct store_batch *batch);
+void shadow_tickets_judge(struct world *w, const struct effect *note);
+void shadow_tickets_set_back(struct world *w);
+void shadow_tickets_done(struct world *w);
 
 /* shadow_room.c: the same of rooms, their seats and bans. */
 void shadow_rooms_stored(struct world *w, const struct store_batch *batch);
