@@ -64,6 +64,7 @@ static void say_hello(struct world *w, struct game *g)
 {
     struct wire *wire = wire_open(w, WIRE_GAME, g->index);
     g->conn = wire->id;
+    g->said_enrolment_id = g->enrolment[0] ? g->enrolment_id : 0;
     g->wired_ms = wire->plane_open ? w->now_ms : g->wired_ms;
     g->registered = false;
     struct letter *l = letter_new(EVENT_SERVER_HELLO, g->conn);

@@ -45,7 +45,7 @@ static void hear_hello(struct world *w, conn_id conn)
 {
     struct game *g = game_on(w, conn);
     if (g && g->conn == conn)
-        g->must_be_refused = g->enrolment[0] && operator_revoked(w, g->enrolment_id);
+        g->must_be_refused = g->said_enrolment_id && operator_revoked(w, g->said_enrolment_id);
 }
 
 static void judge_hello(struct world *w, const struct effect *e)
@@ -53,7 +53,7 @@ static void judge_hello(struct world *w, const struct effect *e)
     struct game *g = game_on(w, e->conn);
     if (g && g->conn == e->conn && g->must_be_refused && !e->err)
         world_broken(w, "game %d was let in with the revoked token %" PRId64, g->index,
-                     g->enrolment_id);
+                     g->said_enrolment_id);
 }
 
 /* Its matches were given up for lost; it may still hold them when it comes back. */

@@ -180,7 +180,8 @@ struct game {
     int32_t server_id;
     char enrolment[TEXT_MAX]; /* the token it says; empty = the configured one */
     int64_t enrolment_id;
-    bool must_be_refused; /* its hello came with a token that had been revoked */
+    int64_t said_enrolment_id; /* … with its last hello; 0 = the configured one */
+    bool must_be_refused;      /* that came with a token that had been revoked */
     struct held_match matches[MAX_MATCHES];
     int n_matches;
 
