@@ -249,6 +249,22 @@ static void open_ticket_with_nothing_being_opened(void **state)
     says(f, "I6: ticket ", " is open but nothing is being opened");
 }
 
+/* Whatever is heard first after a stop is heard before the tick that runs what came due in it. */
+static void what_came_due_while_stopped_is_not_late(void **state)
+{
+    struct fixture *f = *state;
+    struct scene s = open_scene(f);
+    struct event e = {.kind = EVENT_READ, .conn = new_conn(f)};
+    deadline_set(f->core, &s.session->deadline, DEADLINE_CORE, f->now.core_ms + 500);
+    f->now.core_ms += 4000;
+    step(f, &e);
+    assert_int_equal(state_of_session(f, 1), SESSION_OPEN);
+    f->now.core_ms += 100;
+    step(f, &e);
+    add_tick(f);
+    assert_int_not_equal(state_of_session(f, 1), SESSION_OPEN);
+}
+
 /* Right after a start, its only server is not back. */
 static struct ticket *waiting_ticket(struct fixture *f)
 {
@@ -376,6 +392,7 @@ int main(void)
         FIXTURE_TEST(server_may_stay_unlisted_for_ever),
         FIXTURE_TEST(offline_server_is_never_forgotten),
         FIXTURE_TEST(open_ticket_with_nothing_being_opened),
+        FIXTURE_TEST(what_came_due_while_stopped_is_not_late),
         FIXTURE_TEST(waiting_ticket_that_needs_nobody),
         FIXTURE_TEST(waiting_ticket_for_nobody),
         FIXTURE_TEST(waiting_ticket_for_somebody_who_is_there),
