@@ -42,7 +42,7 @@ static void next_batch(struct world *w)
     while ((a = map_next(&w->shadow_lines, &at))) {
         a->state_before = a->row.state;
         a->room_before = a->row.room;
-        a->shrank = false;
+        a->shrank = a->written = false;
         if (!a->over)
             continue;
         map_remove(&w->shadow_lines, (uint64_t)a->row.id);
@@ -113,6 +113,7 @@ static void take_allocation(struct world *w, const struct change *change)
     a->row = change->allocation;
     a->row.friends = a->row.party = a->row.seats = a->row.info = a->row.why = (struct str){0};
     a->over = over;
+    a->written = true;
     a->ended = a->ended || ends;
     a->shrank = a->shrank || (a->n_party > names_count(change->allocation.party));
     copy_party(a, change->allocation.party);
@@ -310,20 +311,24 @@ static bool is_best_for(const struct world *w, const struct shadow_allocation *a
 
 /* ── being passed over ─────────────────────────────────────────────────────────────────────── */
 
-/* He came later, and took what the other could have had. */
+/* He came later, and took what the other could have had. When a room ended in this batch, whoever
+ * was placed there may stand in line again, and whoever waited there in another line: of those that
+ * were written nobody can tell whether they waited when the seat was given, nor where seats were
+ * held by then. Who was not written waited all the time. */
 static void judge_passed(struct world *w, const struct shadow_seat *s, int64_t key, int64_t id,
                          const struct row_room *room)
 {
     size_t at = 0;
     int taken = taken_with(w, s);
+    bool ended = room->fleet == w->pods_id ? w->pods_ended : w->arena_ended;
     for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
         bool of_room = b->row.room == room->id;
         bool of_any = b->row.room == 0 && is_open_to_all(w, room) && !wants_away(w, b, room->id);
         bool earlier = key_of(b) < key || (key_of(b) == key && b->row.id < id);
-        if (!waits(b) || b->shrank || b->row.fleet != room->fleet || !(of_room || of_any) ||
-            !earlier)
+        if (!waits(b) || b->shrank || (ended && b->written) || b->row.fleet != room->fleet ||
+            !(of_room || of_any) || !earlier)
             continue;
-        bool held = is_oldest(w, b) && needs(w, b, room->id) <= room->max_players &&
+        bool held = !ended && is_oldest(w, b) && needs(w, b, room->id) <= room->max_players &&
                     s->row.reserved_core_ms - b->row.queued_core_ms > HOLD_MS + HOLD_SLACK_MS &&
                     (of_room || is_best_for(w, b, room));
         if (needs(w, b, room->id) <= taken)
@@ -365,8 +370,6 @@ static void judge_seat(struct world *w, const struct shadow_seat *s)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)s->row.room);
     const struct shadow_allocation *a = first_request(w, s);
-    if (room && (room->fleet == w->pods_id ? w->pods_ended : w->arena_ended))
-        return; /* nobody can tell who waited, and for what, when the seat was given */
     if (!room || room->opened_core_ms == 0 || room->opened_core_ms >= w->stored_core_ms ||
         s->row.reserved_core_ms <= room->opened_core_ms || sat_there(w, s->row.account, room->id))
         return;

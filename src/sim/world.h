@@ -426,6 +426,7 @@ struct shadow_allocation {
     bool over;
     bool ended;          /* in this batch */
     bool shrank;         /* … somebody dropped out */
+    bool written;        /* … at all */
     int8_t state_before; /* … before it */
     int64_t room_before;
     int64_t late_ms; /* since when it should be over; 0 = no */
