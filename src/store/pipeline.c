@@ -20,8 +20,9 @@ struct pipeline {
     struct pipeline_world world;
     struct core *core;
 
-    struct batch batches[PIPELINE_DEPTH_MAX + 1];
+    struct batch batches[PIPELINE_DEPTH_MAX + 2];
     struct batch *open;
+    struct batch *ending; /* it is stored, and its effects are leaving; NULL = none is */
     struct batch *flight[PIPELINE_DEPTH_MAX]; /* being committed, oldest first */
     int results[PIPELINE_DEPTH_MAX];          /* … of those that have ended */
     int n_flight;
@@ -174,12 +175,12 @@ static void step(struct pipeline *p, enum event_kind kind, struct instant now)
 
 /* ── commits that fail ─────────────────────────────────────────────────────────────────────── */
 
-/* One that is neither open nor being committed: there is one more than can be. */
+/* One that is neither open nor on its way: there is one more than can be. */
 static struct batch *spare(struct pipeline *p)
 {
     for (size_t i = 0; i < sizeof(p->batches) / sizeof(p->batches[0]); i++) {
         struct batch *b = &p->batches[i];
-        bool used = b == p->open;
+        bool used = b == p->open || b == p->ending;
         for (int k = 0; k < p->n_flight; k++)
             used |= b == p->flight[k];
         if (!used)
@@ -228,20 +229,43 @@ static int fall_back(struct pipeline *p, struct instant now)
     return 0;
 }
 
-/* The oldest of those that are being committed is. */
+/* Hands the open batch to the store, when there is anything in it to store. */
+static bool hand_over(struct pipeline *p)
+{
+    struct batch *batch = p->open;
+    core_seal(p->core, batch);
+    if (batch->changes.len == 0)
+        return false;
+    submit(p, batch);
+    p->open = spare(p);
+    return true;
+}
+
+static bool may_hand_over(const struct pipeline *p)
+{
+    return p->state == PIPELINE_WRITABLE && !p->probing && p->n_ended == 0 &&
+           p->n_flight < p->depth && !core_is_clean(p->core);
+}
+
+/* The oldest of those that are being committed is. The next one is on its way before the effects of
+ * this one leave, so that the disk does not wait while answers are written; what it strikes off is
+ * what had left before. */
 static void durable(struct pipeline *p)
 {
-    struct batch *batch = p->flight[0];
+    struct batch *batch = p->ending = p->flight[0];
     struct store_batch row = row_of(p, batch);
     land(p);
     if (p->probing)
         core_numbered(p->core, batch->seq);
+    if (may_hand_over(p))
+        (void)hand_over(p);
     if (!PLANTED(shown_before_stored))
         show(p, &row);
     release(p, &batch->effects, 0);
     core_left(p->core, batch);
     p->probing = false;
     batch_clear(batch);
+    p->ending = NULL;
 }
 
 static void become_writable(struct pipeline *p, struct instant now)
@@ -358,11 +382,7 @@ void pipeline_flush(struct pipeline *p, int64_t monotonic_ms, int64_t wall_ms)
     if (p->n_flight > 0 && core_is_clean(p->core))
         return; /* what it says leaves behind those that are on their way */
     struct batch *batch = p->open;
-    core_seal(p->core, batch);
-    if (batch->changes.len > 0) {
-        submit(p, batch);
-        p->open = spare(p);
-    } else if (p->n_flight == 0) {
+    if (!hand_over(p) && p->n_flight == 0) {
         release(p, &batch->effects, 0);
         core_left(p->core, batch);
         batch_clear(batch);

@@ -348,8 +348,8 @@ static void batches_leave_in_order(void **state)
     assert_false(w->submitted);
 }
 
-/* A batch strikes off what the one before it owed, so that must be under way when this one is. */
-static void effects_leave_before_the_next_batch_is_sealed(void **state)
+/* The disk does not wait while answers are written. */
+static void the_next_batch_is_on_its_way_before_effects_leave(void **state)
 {
     struct world *w = *state;
     peers_up(w);
@@ -358,7 +358,41 @@ static void effects_leave_before_the_next_batch_is_sealed(void **state)
     ask(w, 2);
     commit(w, STORE_MEMORY_WORKS);
     assert_true(w->submitted);
-    assert_int_equal(w->seen_at_submit, 1);
+    assert_int_equal(w->seen_at_submit, 0);
+    assert_int_equal(seen(w, EFFECT_ALLOCATE, SERVER)->lobby, 1);
+    assert_int_equal(count(w, EFFECT_ALLOCATE, SERVER), 1);
+}
+
+/* … and when it is killed then, and the next batch is stored all the same, what had not left is
+ * owed still. */
+static void what_a_kill_kept_from_leaving_is_owed(void **state)
+{
+    struct world *w = *state;
+    struct event ready = {.kind = EVENT_READY, .conn = SERVER};
+    peers_up(w);
+    ask(w, 1);
+    settle(w);
+    ack(w, 1);
+    settle(w);
+    struct seen given = *seen(w, EFFECT_ALLOCATED, CHAT);
+    forget(w);
+    ready.ready = (struct chat_sv_ready_for_match){
+        .server_id = given.server_id, .lobby = 1, .match_token = str_of(given.token)};
+    event(w, &ready);
+    flush(w);
+    ask(w, 2);
+    commit(w, STORE_MEMORY_WORKS); /* with it the event would leave … */
+    assert_true(seen(w, EFFECT_MATCH_EVENT, CHAT));
+    assert_int_equal(w->seen_at_submit, 0); /* … but it had not, when the next one went */
+    commit(w, STORE_MEMORY_WORKS);
+    pipeline_free(w->pipeline);
+    w->n_waiting = 0;
+    w->submitted = false;
+    start(w);
+    forget(w);
+    chat_hello(w, CHAT, "chat");
+    settle(w);
+    assert_true(seen(w, EFFECT_MATCH_EVENT, CHAT));
 }
 
 static void a_batch_is_told_durable_before_its_effects_leave(void **state)
@@ -866,7 +900,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(nothing_leaves_before_it_is_stored),
         WORLD_TEST(batches_leave_in_order),
-        WORLD_TEST(effects_leave_before_the_next_batch_is_sealed),
+        WORLD_TEST(the_next_batch_is_on_its_way_before_effects_leave),
+        WORLD_TEST(what_a_kill_kept_from_leaving_is_owed),
         WORLD_TEST(a_batch_is_told_durable_before_its_effects_leave),
         WORLD_TEST(a_lost_batch_is_never_told),
         WORLD_TEST(batch_without_changes_leaves_after_its_predecessor),
