@@ -95,18 +95,20 @@ static const char config_format[] = "fleets:\n"
                                     "  create: [{count: 1000000, seconds: 60}]\n"
                                     "  join: [{count: 1000000, seconds: 60}]\n";
 
-static int ask_for_room(const struct served *s, const char *token, struct buf *answer)
+/* Who asks keeps his connection, as the bare one keeps its ZeroMQ context: neither is part of a
+ * start. */
+static int ask_for_room(int client, const char *token, struct buf *answer)
 {
     char request[REQUEST_MAX];
     int n = snprintf(request, sizeof(request),
                      "POST /create/bench/room/1?region=EU HTTP/1.1\r\nHost: bench\r\n"
                      "Authorization: Bearer %s\r\nContent-Length: 0\r\n\r\n",
                      token);
-    return bench_ask_once(s->http, (struct str){request, (size_t)n}, answer);
+    return bench_send(client, (struct str){request, (size_t)n}) ? bench_receive(client, answer) : 0;
 }
 
 /* The bare one is ended too: those that run on would be measured along with those that start. */
-static bool end_room(const struct served *s, const char *admin, const struct buf *answer)
+static bool end_room(int client, const char *admin, const struct buf *answer)
 {
     char why[JSON_WHY_MAX], request[REQUEST_MAX];
     struct json *root = json_parse(str_of((const char *)answer->data), why);
@@ -116,18 +118,18 @@ static bool end_room(const struct served *s, const char *admin, const struct buf
                      "Authorization: Bearer %s\r\nContent-Length: 0\r\n\r\n",
                      (int)id.len, id.at, admin);
     json_free(root);
-    return bench_ask_once(s->http, (struct str){request, (size_t)n}, NULL) == 200;
+    return bench_send(client, (struct str){request, (size_t)n}) &&
+           bench_receive(client, NULL) == 200;
 }
 
 /* Milliseconds, or a negative number with why. */
-static double start_room(struct bench *b, const struct served *s, const char *token,
-                         const char *admin)
+static double start_room(struct bench *b, int client, const char *token, const char *admin)
 {
     struct buf answer = {0};
     int64_t start_ns = monotonic_ns();
-    int status = ask_for_room(s, token, &answer);
+    int status = ask_for_room(client, token, &answer);
     double ms = (double)(monotonic_ns() - start_ns) / 1e6;
-    bool ended = status == 200 && end_room(s, admin, &answer);
+    bool ended = status == 200 && end_room(client, admin, &answer);
     if (!ended)
         bench_fail(b, "a room was answered with %d, or could not be ended: %.200s", status,
                    answer.len > 0 ? (const char *)answer.data : "");
@@ -136,11 +138,11 @@ static double start_room(struct bench *b, const struct served *s, const char *to
 }
 
 /* The agent has said that it is there when a room can be had; this one also warms everything. */
-static bool wait_for_host(struct bench *b, const struct served *s, const char *token)
+static bool wait_for_host(struct bench *b, int client, const char *token)
 {
     for (int i = 0; i < HOST_TRIES; i++) {
         struct buf answer = {0};
-        int status = ask_for_room(s, token, &answer);
+        int status = ask_for_room(client, token, &answer);
         buf_done(&answer);
         if (status == 200)
             return true;
@@ -156,7 +158,7 @@ struct found {
     double n;
 };
 
-static bool measure_run(struct bench *b, const struct served *s, struct bare *bare,
+static bool measure_run(struct bench *b, int client, struct bare *bare,
                         const struct bench_players *players, const char *admin, struct found *ret)
 {
     static int64_t asked;
@@ -167,7 +169,7 @@ static bool measure_run(struct bench *b, const struct served *s, struct bare *ba
         if (bare_ms < 0)
             return bench_fail(b, "%s did not say that it is ready", bare->binary);
         usleep(SETTLE_US);
-        double ms = start_room(b, s, bench_player(players, asked++), admin);
+        double ms = start_room(b, client, bench_player(players, asked++), admin);
         if (ms < 0)
             return false;
         figure_add(&bares, bare_ms);
@@ -202,11 +204,15 @@ static bool measure(struct bench *b, const struct served *s, const char *binary,
     char admin[BENCH_TOKEN_MAX];
     struct found found = {0};
     struct bare bare = {.context = zeromq.ctx_new(), .binary = binary, .folder = b->folder};
-    bool ok = bench_read_token(b, data, admin) && wait_for_host(b, s, bench_player(players, 0));
+    int client = bench_connect(s->http);
+    bool ok = client >= 0 && bench_read_token(b, data, admin) &&
+              wait_for_host(b, client, bench_player(players, 0));
     for (int i = 0; ok && i < bench_options.runs; i++) {
         bench_run_begins(i);
-        ok = measure_run(b, s, &bare, players, admin, &found);
+        ok = measure_run(b, client, &bare, players, admin, &found);
     }
+    if (client >= 0)
+        close(client);
     zeromq.ctx_term(bare.context);
     if (ok)
         tell(b, &found);
