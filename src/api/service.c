@@ -258,12 +258,7 @@ static void on_worked(void *user, int64_t us)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct service *s = handle->data;
-    if (s->signalled) {
-        log_gather(false);
-        _exit(1);
-    }
-    s->signalled = true;
-    log_line(LOG_INFO, "stopping", "signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    signals_stop(number, &s->signalled);
     service_stop(s);
 }
 

@@ -23,7 +23,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum {
     FLUSH_MS = 500,      /* the last answers' time to leave */
@@ -278,12 +277,7 @@ static void on_worked(void *user, int64_t us)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct standby *s = handle->data;
-    if (s->signalled) {
-        log_gather(false);
-        _exit(1);
-    }
-    s->signalled = true;
-    log_line(LOG_INFO, "stopping", "signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    signals_stop(number, &s->signalled);
     end(s, STANDBY_STOPPED);
 }
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 #include <uv.h>
 
 static void hear(bool on)
@@ -52,4 +53,14 @@ void signals_run(struct loop *loop)
     loop_run(loop);
     hear(false);
     (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+}
+
+void signals_stop(int number, bool *before)
+{
+    if (*before) {
+        log_gather(false);
+        _exit(1);
+    }
+    *before = true;
+    log_line(LOG_INFO, "stopping", "signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
 }

@@ -13,3 +13,7 @@ void signals_hold(void);
 /* As loop_run: they are heard meanwhile. Those that came before it ended have been handed to the
  * loop's handlers when this returns. */
 void signals_run(struct loop *loop);
+
+/* SIGTERM or SIGINT came: says so. When *before says that one did, somebody is impatient, and the
+ * process ends here. */
+void signals_stop(int number, bool *before);
