@@ -88,14 +88,35 @@ int64_t shadow_seat_of(const struct world *w, int32_t fleet, const char *account
     return 0;
 }
 
+/* The shortest time for which any fleet reserves. */
+static int64_t least_reserve_ms(const struct world *w)
+{
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = 0; i < w->n_fleets; i++) {
+        const struct fleet_config *f = &w->config.fleets[i];
+        if (f->provider != PROVIDER_CHAT && f->reserve_ms < least_ms)
+            least_ms = f->reserve_ms;
+    }
+    return least_ms;
+}
+
+/* While a commit hangs, a room may open and its reservations run out in one batch, and then no row
+ * has their deadline. */
+static bool may_have_run_out(const struct world *w, const struct shadow_seat *s,
+                             const struct row_room *room, int64_t core_ms)
+{
+    if (s->row.deadline_core_ms || s->row.left_ms)
+        return s->row.deadline_core_ms && s->row.deadline_core_ms <= core_ms;
+    return room->opened_core_ms && core_ms - room->opened_core_ms >= least_reserve_ms(w);
+}
+
 /* A reservation ends when its time is over, or with its room, or because he moved or was banned. */
 static void judge_gone(struct world *w, struct shadow_seat *s, int64_t core_ms)
 {
     const struct row_room *room = room_of(w, s);
     bool over = !room || (room->state != STARTING && room->state != OPEN);
-    bool late = s->row.deadline_core_ms && s->row.deadline_core_ms <= core_ms;
-    s->early = s->row.state == RESERVED && !over && !late && !has_other(w, s) &&
-               !is_banned(w, s->row.account);
+    s->early = s->row.state == RESERVED && !over && !may_have_run_out(w, s, room, core_ms) &&
+               !has_other(w, s) && !is_banned(w, s->row.account);
 }
 
 static void judge_seat(struct world *w, const struct shadow_seat *s)
