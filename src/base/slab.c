@@ -24,7 +24,7 @@
 #define ALLOW(at_, n_) (void)(at_)
 #endif
 
-enum { CHUNK_FIRST = 32 * 1024, CHUNK_MOST = 1024 * 1024 };
+enum { CHUNK_FIRST = 32 * 1024, CHUNK_MOST = 4 * 1024 * 1024 };
 
 struct slab_chunk {
     struct slab_chunk *before;
