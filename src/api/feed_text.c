@@ -616,8 +616,7 @@ void feed_text_note(struct buf *out, const struct feed_note *n)
     }
     key_int_unless_zero(&w, "players", n->players);
     /* Of an allocation it is how it was placed; see note.c. */
-    bool allocation = note_object_key(n->note) && n->note >= NOTE_ALLOCATION_OPENED &&
-                      n->note <= NOTE_TOKEN_COLLISION;
+    bool allocation = note_object(n->note) == NOTE_OF_ALLOCATION;
     key_text_unless_empty(&w, allocation ? "how" : "region", n->region);
     key_text_unless_empty(&w, "ip", n->ip);
     key_int_unless_zero(&w, "port", n->port);

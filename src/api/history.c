@@ -165,7 +165,8 @@ static struct str player_of(const struct effect *e)
 {
     if (e->player.len > 0)
         return e->player;
-    bool his = str_eq(str_of(note_name_key(e->note)), STR("player"));
+    enum note_object object = note_object(e->note);
+    bool his = object == NOTE_OF_SEAT || object == NOTE_OF_ALLOCATION;
     return his ? e->chat : (struct str){0};
 }
 
@@ -218,16 +219,9 @@ static void write_session(struct json_writer *w, const struct effect *e)
     key_id(w, "lobby", e->lobby);
 }
 
-static bool is_of_allocation(enum note note)
-{
-    const char *key = note_object_key(note);
-    return key && strcmp(key, "allocation") == 0;
-}
-
 static bool is_of_seat(const struct effect *e)
 {
-    const char *key = note_object_key(e->note);
-    return (key && strcmp(key, "seat") == 0) || e->note == NOTE_REFUSED;
+    return note_object(e->note) == NOTE_OF_SEAT || e->note == NOTE_REFUSED;
 }
 
 /* What is behind a step: the error, or why a seat or a lobby is over. */
@@ -249,7 +243,7 @@ static void write_step(struct history *h, const struct core *core, const struct 
                        const char *step, int64_t wall_ms)
 {
     struct json_writer w = begin(h);
-    bool allocation = is_of_allocation(e->note);
+    bool allocation = note_object(e->note) == NOTE_OF_ALLOCATION;
     json_key_text(&w, "step", str_of(step));
     write_players(&w, e);
     key_text(&w, "fleet", str_of(e->fleet_id ? view_fleet_name(core, e->fleet_id) : ""));

@@ -43,11 +43,11 @@ static void add_text(struct log_entry *l, const char *key, struct str value)
         log_text(l, key, value);
 }
 
-const char *note_object_key(enum note note)
+enum note_object note_object(enum note note)
 {
     switch (note) {
     case NOTE_OPERATED:
-        return "token";
+        return NOTE_OF_TOKEN;
     case NOTE_HOST_REGISTERED:
     case NOTE_HOST_SILENT:
     case NOTE_HOST_BACK:
@@ -58,16 +58,16 @@ const char *note_object_key(enum note note)
     case NOTE_ROOM_SPAWNING:
     case NOTE_ROOM_OPEN:
     case NOTE_ROOM_ENDED:
-        return "host";
+        return NOTE_OF_HOST;
     case NOTE_SEAT_RESERVED:
     case NOTE_SEAT_TAKEN:
     case NOTE_SEAT_LEFT:
     case NOTE_PLAYER_ENTERED:
     case NOTE_PLAYER_LEFT:
-        return "seat";
+        return NOTE_OF_SEAT;
     case NOTE_VERSION_QUARANTINED:
     case NOTE_VERSION_SWITCHED:
-        return "version";
+        return NOTE_OF_VERSION;
     case NOTE_ALLOCATION_OPENED:
     case NOTE_ALLOCATION_QUEUED:
     case NOTE_ALLOCATION_DONE:
@@ -75,21 +75,29 @@ const char *note_object_key(enum note note)
     case NOTE_ALLOCATION_UNSAID:
     case NOTE_ALLOCATION_UNKNOWN_FRIENDS:
     case NOTE_TOKEN_COLLISION:
-        return "allocation";
+        return NOTE_OF_ALLOCATION;
     default:
-        return NULL;
+        return NOTE_OF_NOTHING;
     }
+}
+
+const char *note_object_key(enum note note)
+{
+    static const char *const keys[] = {
+        [NOTE_OF_NOTHING] = NULL,      [NOTE_OF_TOKEN] = "token",
+        [NOTE_OF_HOST] = "host",       [NOTE_OF_SEAT] = "seat",
+        [NOTE_OF_VERSION] = "version", [NOTE_OF_ALLOCATION] = "allocation",
+    };
+    return keys[note_object(note)];
 }
 
 const char *note_name_key(enum note note)
 {
-    const char *key = note_object_key(note);
-    if (!key)
-        return "chat";
-    if (note == NOTE_OPERATED)
-        return "who";
-    bool of_player = str_eq(str_of(key), STR("seat")) || str_eq(str_of(key), STR("allocation"));
-    return of_player ? "player" : "name";
+    static const char *const keys[] = {
+        [NOTE_OF_NOTHING] = "chat", [NOTE_OF_TOKEN] = "who",    [NOTE_OF_HOST] = "name",
+        [NOTE_OF_SEAT] = "player",  [NOTE_OF_VERSION] = "name", [NOTE_OF_ALLOCATION] = "player",
+    };
+    return keys[note_object(note)];
 }
 
 bool note_counts_players(enum note note)
@@ -100,12 +108,6 @@ bool note_counts_players(enum note note)
 bool note_lasts(enum note note)
 {
     return note == NOTE_STOPPED || note == NOTE_SERVER_BACKOFF || note == NOTE_HOST_BACKOFF;
-}
-
-static bool is_of_allocation(enum note note)
-{
-    const char *key = note_object_key(note);
-    return key && str_eq(str_of(key), STR("allocation"));
 }
 
 /* Their text is what its sender calls it, and their region how it was placed. */
@@ -130,7 +132,7 @@ void note_log(const struct effect *e, const char *peer)
     enum log_level level = level_of(e->note);
     if (!log_enabled(level))
         return;
-    if (is_of_allocation(e->note)) {
+    if (note_object(e->note) == NOTE_OF_ALLOCATION) {
         log_allocation(e, level);
         return;
     }

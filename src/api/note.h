@@ -7,8 +7,19 @@
  * Credentials are never printed. */
 void note_log(const struct effect *e, const char *peer);
 
-/* What a note's `object` is, "host"; NULL when it has none. And what its `chat` is: "chat" for the
- * name of a chat server. */
+/* What a note's `object` is. Of a seat or an allocation its `chat` is the player. */
+enum note_object {
+    NOTE_OF_NOTHING,
+    NOTE_OF_TOKEN,
+    NOTE_OF_HOST,
+    NOTE_OF_SEAT,
+    NOTE_OF_VERSION,
+    NOTE_OF_ALLOCATION,
+};
+enum note_object note_object(enum note note);
+
+/* The same as a word, "host"; NULL when it has none. And what its `chat` is: "chat" for the name of
+ * a chat server. */
 const char *note_object_key(enum note note);
 const char *note_name_key(enum note note);
 
