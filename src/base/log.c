@@ -91,8 +91,8 @@ static void write_dropped(uint64_t n)
     write_out(e.text, e.len);
 }
 
-/* With the lock held, which is free while it writes. */
-static void write_filled(void)
+/* With the lock held, which is free while it writes. Returns how much it wrote. */
+static size_t write_filled(void)
 {
     char *text = filling;
     size_t n = filling_len;
@@ -109,6 +109,7 @@ static void write_filled(void)
         write_dropped(lost);
     pthread_mutex_lock(&lock);
     busy = false;
+    return n;
 }
 
 static struct timespec in_ms(int64_t ms)
@@ -144,10 +145,11 @@ static void *writer_run(void *arg)
     for (;;) {
         while (!called)
             pthread_cond_wait(&wake, &lock);
-        write_filled();
+        size_t n = write_filled();
         if (!called)
             pthread_cond_broadcast(&idle);
-        rest();
+        if (n >= LOG_BUSY_BYTES)
+            rest();
     }
     return arg;
 }

@@ -34,13 +34,14 @@ void log_end(struct log_entry *e);
 
 /* With gathering on, lines (of any thread) are kept, and log_flush hands them to a thread that
  * writes them together: a loop that logs thousands of decisions in a turn pays for one write, and
- * never waits for whoever reads the log. Who has been idle is written at once; a line that comes
- * right after another waits LOG_REST_MS at most. Half of LOG_GATHER_MAX bytes are handed over
- * without a flush. While that many wait for a reader, further lines are dropped, and one line says
- * how many were as soon as it can be written. Whoever turns gathering on calls log_flush often, and
- * log_gather(false) at the end, which waits LOG_LAST_MS at most; what nobody has read by then stays
- * with the thread, and so do later lines. */
-enum { LOG_GATHER_MAX = 256 * 1024, LOG_LAST_MS = 200, LOG_REST_MS = 5 };
+ * never waits for whoever reads the log. Lines that come after many others, LOG_BUSY_BYTES of them,
+ * wait for company, LOG_REST_MS at most; all others are written at once. Half of LOG_GATHER_MAX
+ * bytes are handed over without a flush. While that many wait for a reader, further lines are
+ * dropped, and one line says how many were as soon as it can be written. Whoever turns gathering on
+ * calls log_flush often, and log_gather(false) at the end, which waits LOG_LAST_MS at most; what
+ * nobody has read by then stays with the thread, and so do later lines. */
+enum { LOG_GATHER_MAX = 256 * 1024, LOG_LAST_MS = 200 };
+enum { LOG_BUSY_BYTES = 4096, LOG_REST_MS = 5 };
 void log_gather(bool on);
 void log_flush(void);
 

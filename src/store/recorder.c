@@ -27,7 +27,8 @@ enum {
     SEGMENT_AGE_MS = 6 * 3600 * 1000, /* … and no longer than this, so that days can be counted */
     SWEEP_MS = 10 * 60 * 1000,
     STOP_MS = 2000,
-    REST_MS = 10, /* lines that come right after others are written together */
+    BUSY_BYTES = 4096, /* after so many, lines wait for company … */
+    REST_MS = 10,      /* … that long at most */
     ENOUGH_BYTES = 256 * 1024,
 };
 
@@ -412,7 +413,7 @@ static void rest(struct recorder *r)
     r->resting = true;
     while (!is_urgent(r) && pthread_cond_timedwait(&r->work, &r->lock, &until) == 0)
         continue;
-    r->resting = r->hurry = false;
+    r->resting = false;
 }
 
 static void *record(void *arg)
@@ -422,6 +423,7 @@ static void *record(void *arg)
     pthread_mutex_lock(&r->lock);
     while (wait_for_lines(r)) {
         struct lines taken = r->waiting;
+        r->hurry = false;
         r->waiting = mine;
         mine = taken;
         pthread_mutex_unlock(&r->lock);
@@ -429,10 +431,12 @@ static void *record(void *arg)
             write_out(r, &mine);
         if (clock_monotonic_ms() - r->swept_ms >= SWEEP_MS)
             sweep(r, r->fd >= 0 ? r->segment_max - r->size : 0);
+        bool busy = mine.text.len >= BUSY_BYTES;
         buf_clear(&mine.text);
         mine.n = 0;
         pthread_mutex_lock(&r->lock);
-        rest(r);
+        if (busy)
+            rest(r);
     }
     pthread_mutex_unlock(&r->lock);
     buf_done(&mine.text);

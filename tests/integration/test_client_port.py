@@ -248,6 +248,7 @@ def test_nobody_speaks_for_another(world):
     world.wait(lambda: scrape(world.muster).get("muster_spoofed_frames_total") == 500, "it counted")
     client.round_trip()
     assert not client.inbox
+    world.wait(lambda: world.muster.log_lines("refused"), "a line of the log")
     assert len(world.muster.log_lines("refused")) == 1
 
 
