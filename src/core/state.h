@@ -81,6 +81,7 @@ struct core {
     bool audit_owed;      /* of a configuration that was read again */
     bool only_struck_off; /* all that is dirty is what is owed no more */
     bool hasty;           /* and it is not to wait */
+    bool tickets_stirred; /* some fleet is: see there */
     int64_t seq;          /* of the last sealed batch with changes */
     int64_t left_seq;     /* of the newest batch whose effects have left */
     struct batch *out;    /* the open batch, during core_step */
@@ -106,7 +107,6 @@ struct core {
     struct map seats_by_player; /* (fleet, account) → seat that is TAKEN */
     struct map tickets_by_key;  /* (chat server, lobby) → its newest ticket */
     struct list finished;       /* final tickets, oldest first */
-    bool tickets_stirred;       /* some fleet is: see there */
     struct list lists_asked;    /* servers whose LIST_ASK has not left yet */
     struct list events_sent;    /* sessions whose events left with an earlier batch */
     int32_t tickets_open;
@@ -156,9 +156,9 @@ struct core {
     int64_t tried_hosts_core_ms; /* when those in line last tried for a new room */
     struct arena view_memory;    /* of view_result */
     bool owe_again;              /* what is owed to buses and proxies was lost, or never said */
+    bool tokens_indexed;         /* every seat is in seats_by_token */
     struct list to_serve;        /* rooms where a seat came free, at the end of this step */
     struct map seats_by_token;   /* routing token → seats; empty until two could meet */
-    bool tokens_indexed;         /* every seat is in it */
     uint64_t routes;             /* counts up when one came or went */
     struct rates rates;
     struct roll rolls[ROW_KINDS];  /* every object, by id */
