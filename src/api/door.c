@@ -28,22 +28,27 @@ void doors_done(struct doors *d)
 
 /* Times that are shown are core's plus the distance of the two clocks, and a match must not have
  * begun a millisecond earlier each time somebody looks. The distance wavers by one, because both
- * are cut to milliseconds, and by more when we are made to wait between reading them; only when it
- * has really moved it is believed. */
+ * are cut to milliseconds, and seems larger by as much as we were made to wait between reading
+ * them. What is more than that is a clock that was set, and believed at once: a token that has
+ * expired must not be taken because the machine is busy. */
+int64_t doors_distance(int64_t known_ms, int64_t read_ms, int64_t waited_us)
+{
+    bool same = known_ms >= read_ms - waited_us / 1000 - 1 && known_ms <= read_ms + 1;
+    return same ? known_ms : read_ms;
+}
+
 void doors_read_clocks(struct doors *d)
 {
-    bool at_once = false;
-    int64_t apart_ms = 0;
+    int64_t read_ms = 0;
+    int64_t waited_us = 0;
     /* The first distance is all there is, so it is read again when we had to wait. */
-    for (int i = 0; i == 0 || (i < FIRST_READINGS && d->apart_ms == 0 && !at_once); i++) {
+    for (int i = 0; i == 0 || (i < FIRST_READINGS && d->apart_ms == 0 && waited_us >= 1000); i++) {
         d->monotonic_us = clock_monotonic_us();
         d->monotonic_ms = d->monotonic_us / 1000;
-        apart_ms = clock_wall_ms() - d->monotonic_ms;
-        at_once = clock_monotonic_us() - d->monotonic_us < 1000;
+        read_ms = clock_wall_ms() - d->monotonic_ms;
+        waited_us = clock_monotonic_us() - d->monotonic_us;
     }
-    bool moved = apart_ms < d->apart_ms - 1 || apart_ms > d->apart_ms + 1;
-    if (moved && (d->apart_ms == 0 || at_once))
-        d->apart_ms = apart_ms;
+    d->apart_ms = d->apart_ms == 0 ? read_ms : doors_distance(d->apart_ms, read_ms, waited_us);
     d->wall_ms = d->monotonic_ms + d->apart_ms;
 }
 

@@ -57,7 +57,6 @@ def test_step_of_the_wall_clock_makes_nobody_offline(clock_world, clock, step_s)
     last_beat_s = time.monotonic()
 
     clock.step(step_s)
-    # A reading that took longer than a millisecond is not believed; the next one is.
     world.wait(lambda: abs(seen_offset_s(beating) - step_s) < 5, "the step has reached Muster")
     silent.expect_closed()  # a whole timeout of true time passes
     assert time.monotonic() - last_beat_s >= 1.9, "the step counted as silence"

@@ -591,7 +591,6 @@ static void test_a_door_counts_its_connections(void **state)
     RUN_UNTIL(w, f->connections == 0);
 }
 
-/* Seen: two looks at one match told two beginnings, a millisecond apart. */
 /* ── players ───────────────────────────────────────────────────────────────────────────────── */
 
 /* Player 5 shows a token of that account. */
@@ -735,6 +734,9 @@ static void test_servers_are_judged_by_their_heartbeats_alone(void **state)
     hang_up(&p);
 }
 
+/* ── clocks ────────────────────────────────────────────────────────────────────────────────── */
+
+/* Seen: two looks at one match told two beginnings, a millisecond apart. */
 static void the_clocks_keep_their_distance(void **state)
 {
     struct world *w = *state;
@@ -747,11 +749,25 @@ static void the_clocks_keep_their_distance(void **state)
     assert_in_range(w->doors.wall_ms, clock_wall_ms() - 1000, clock_wall_ms() + 1);
 }
 
+/* Seen: ten minutes past its time a token was taken, on a machine too busy to read two clocks
+ * within a millisecond. */
+static void a_clock_that_was_set_is_believed_however_long_the_reading_took(void **state)
+{
+    (void)state;
+    assert_int_equal(doors_distance(5000, 5001, 10), 5000);
+    assert_int_equal(doors_distance(5000, 4999, 10), 5000);
+    assert_int_equal(doors_distance(5000, 5002, 10), 5002);
+    assert_int_equal(doors_distance(5000, 5030, 30 * 1000), 5000); /* only made to wait */
+    assert_int_equal(doors_distance(5000, 605030, 30 * 1000), 605030);
+    assert_int_equal(doors_distance(5000, -115000, 30 * 1000), -115000);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(the_clocks_keep_their_distance),
+        T(a_clock_that_was_set_is_believed_however_long_the_reading_took),
         T(test_ping_before_the_handshake),
         T(test_anything_else_before_the_handshake),
         T(test_second_handshake),
