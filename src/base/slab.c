@@ -24,7 +24,7 @@
 #define ALLOW(at_, n_) (void)(at_)
 #endif
 
-enum { CHUNK_FIRST = 32 * 1024, CHUNK_MOST = 4 * 1024 * 1024 };
+enum { CHUNK_FIRST = 32 * 1024, CHUNK_MOST = 1024 * 1024 };
 
 struct slab_chunk {
     struct slab_chunk *before;
@@ -55,8 +55,8 @@ void slab_done(struct slab *s)
     *s = (struct slab){.size = s->size};
 }
 
-/* Each chunk is twice as large as the one before, up to a limit: few objects
- * take little memory. */
+/* Each chunk is twice as large as the one before: few objects take little memory. Up to a limit:
+ * whoever takes the first object of a chunk waits for all of it. */
 static void add_chunk(struct slab *s)
 {
     size_t bytes = s->chunks ? s->chunks->bytes * 2 : CHUNK_FIRST;
