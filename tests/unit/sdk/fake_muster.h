@@ -137,16 +137,39 @@ static inline struct muster_options fake_options(struct fake *f)
     };
 }
 
+/* Its port can be taken over from a listener of ours that has connections. */
+static inline int fake_socket(void)
+{
+    const int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+    return fd;
+}
+
 static inline void fake_listen(struct fake *f)
 {
     *f = (struct fake){.peer = -1, .now = 1000, .answer = MUSTER_ACCEPT};
-    f->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    f->listener = fake_socket();
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_int_equal(bind(f->listener, (struct sockaddr *)&a, sizeof(a)), 0);
     assert_int_equal(listen(f->listener, 8), 0);
     socklen_t len = sizeof(a);
     assert_int_equal(getsockname(f->listener, (struct sockaddr *)&a, &len), 0);
     snprintf(f->address, sizeof(f->address), "127.0.0.1:%d", ntohs(a.sin_port));
+}
+
+/* Whoever comes to this listener is refused by the kernel from now on. The port stays taken: left
+ * free, one try in some ten thousand is given that very port to come from, and is connected with
+ * itself. Closes the listener; returns what is to be closed in its place. */
+static inline int fake_refuse(int listener)
+{
+    struct sockaddr_in a;
+    socklen_t len = sizeof(a);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+    close(listener);
+    int taken = fake_socket();
+    assert_int_equal(bind(taken, (struct sockaddr *)&a, sizeof(a)), 0);
+    return taken;
 }
 
 static inline void fake_new(struct fake *f, const struct muster_options *o)

@@ -110,14 +110,14 @@ static void test_nobody_listens(void **state)
     fake_listen(&f);
     struct muster_options o = fake_options(&f);
     fake_new(&f, &o);
-    close(f.listener);
+    f.listener = fake_refuse(f.listener);
     muster_server_poll(f.m);
     if (muster_server_fd(f.m) >= 0) {
         wait_for(muster_server_fd(f.m), POLLOUT);
         muster_server_poll(f.m);
     }
     told(&f, "disconnected -4 Connection refused\n");
-    muster_server_free(f.m);
+    fake_stop(&f);
 }
 
 /* The limit doubles from 200 ms to 10 s and the wait is anywhere below it. */
@@ -133,7 +133,7 @@ static void test_back_off_doubles_with_full_jitter(void **state)
         struct muster_options o = fake_options(&f);
         o.jitter_seed = seed;
         fake_new(&f, &o);
-        close(f.listener);
+        f.listener = fake_refuse(f.listener);
         for (int i = 0; i < 8; i++) {
             f.log[0] = '\0';
             muster_server_poll(f.m);
@@ -147,7 +147,7 @@ static void test_back_off_doubles_with_full_jitter(void **state)
             least[i] = f.retry_ms < least[i] ? f.retry_ms : least[i];
             f.now += f.retry_ms;
         }
-        muster_server_free(f.m);
+        fake_stop(&f);
     }
     static const int64_t limit[8] = {200, 400, 800, 1600, 3200, 6400, 10000, 10000};
     for (int i = 0; i < 8; i++) {

@@ -17,17 +17,15 @@ static struct node node_listen(void)
     return n;
 }
 
-/* Its process is gone: whoever comes is refused by the kernel. */
+/* Its process is gone. */
 static void node_die(struct node *n)
 {
-    close(n->listener);
-    n->listener = -1;
+    n->listener = fake_refuse(n->listener);
 }
 
 static void node_stop(struct node *n)
 {
-    if (n->listener >= 0)
-        close(n->listener);
+    close(n->listener);
 }
 
 /* A game server with this list; the fake's own listener is not in it. */
@@ -200,6 +198,8 @@ static void test_a_round_that_failed_is_waited_out(void **state)
             most[round] = f.retry_ms > most[round] ? f.retry_ms : most[round];
             f.now += f.retry_ms;
         }
+        node_stop(&nodes[0]);
+        node_stop(&nodes[1]);
         fake_stop(&f);
     }
     static const int64_t limit[4] = {200, 400, 800, 1600};
@@ -248,6 +248,7 @@ static void test_matches_and_what_is_owed_go_to_the_next_leader(void **state)
     expect(&f, "12 00 02 10 03 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00");
     expect(&f, "0C 00 0A 10 07 00 00 00 F4 01 00 00 'A' 00");
     expect_nothing(&f);
+    node_stop(&nodes[0]);
     node_stop(&nodes[1]);
     fake_stop(&f);
 }
@@ -390,6 +391,7 @@ static void test_a_standby_that_names_a_dead_leader(void **state)
     expect(&f, HELLO);
     say(&f, HELLO_YES_3); /* it took over */
     told(&f, "registered 3\n");
+    node_stop(&dead);
     node_stop(&standby);
     fake_stop(&f);
 }
