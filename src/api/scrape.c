@@ -85,16 +85,33 @@ bool scrape_is_shown(const struct spot *p, uint64_t value)
 
 /* ── counted by series ─────────────────────────────────────────────────────────────────────── */
 
-static const void *member(const void *object, const struct how *how)
+void scrape_counter_of(struct scrape *s, const char *name, const struct how *how,
+                       scrape_is_asked *is_asked)
 {
-    return (const char *)object + how->at;
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        uint64_t value = *(const uint64_t *)scrape_member(p->series, how);
+        if (value > 0 || is_asked(p))
+            exposition_sample(s->out, name, &p->labels, (int64_t)value);
+    }
+}
+
+void scrape_histogram_of(struct scrape *s, const char *name, const struct how *how,
+                         scrape_is_asked *is_asked)
+{
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct spot *p = &s->places[i];
+        if (is_asked(p))
+            exposition_histogram(s->out, name, &p->labels, scrape_member(p->series, how),
+                                 how->scale);
+    }
 }
 
 static void write_counter(struct scrape *s, const char *name, const struct how *how)
 {
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
-        uint64_t value = *(const uint64_t *)member(p->series, how);
+        uint64_t value = *(const uint64_t *)scrape_member(p->series, how);
         if (scrape_is_shown(p, value))
             exposition_sample(s->out, name, &p->labels, (int64_t)value);
     }
@@ -105,7 +122,7 @@ static void write_sum(struct scrape *s, const char *name, const struct how *how)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < s->n_places; i++)
-        sum += *(const uint64_t *)member(s->places[i].series, how);
+        sum += *(const uint64_t *)scrape_member(s->places[i].series, how);
     exposition_sample(s->out, name, &no_labels, (int64_t)sum);
 }
 
@@ -113,7 +130,7 @@ static void write_place_histogram(struct scrape *s, const char *name, const stru
 {
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
-        const struct histogram *h = member(p->series, how);
+        const struct histogram *h = scrape_member(p->series, how);
         if (scrape_is_shown(p, histogram_count(h)))
             exposition_histogram(s->out, name, &p->labels, h, how->scale);
     }
@@ -246,7 +263,8 @@ static void write_group_int(struct scrape *s, const char *name, const struct how
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
         if (p->has_servers)
-            exposition_sample(s->out, name, &p->labels, *(const int64_t *)member(&p->group, how));
+            exposition_sample(s->out, name, &p->labels,
+                              *(const int64_t *)scrape_member(&p->group, how));
     }
 }
 
@@ -267,7 +285,7 @@ static void write_mean(struct scrape *s, const char *name, const struct how *how
         const struct spot *p = &s->places[i];
         if (p->has_servers && p->group.connected > 0)
             exposition_real(s->out, name, &p->labels,
-                            *(const double *)member(&p->group, how) * scale);
+                            *(const double *)scrape_member(&p->group, how) * scale);
     }
 }
 
@@ -305,7 +323,8 @@ static void write_uptime_mean(struct scrape *s, const char *name, const struct h
 static void write_count(struct scrape *s, const char *name, const struct how *how)
 {
     if (s->core)
-        exposition_sample(s->out, name, &no_labels, *(const int32_t *)member(&s->counts, how));
+        exposition_sample(s->out, name, &no_labels,
+                          *(const int32_t *)scrape_member(&s->counts, how));
 }
 
 static void write_spoofed(struct scrape *s, const char *name, const struct how *how)
@@ -319,17 +338,17 @@ static void write_spoofed(struct scrape *s, const char *name, const struct how *
 
 static void write_histogram(struct scrape *s, const char *name, const struct how *how)
 {
-    exposition_histogram(s->out, name, &no_labels, member(s->m, how), how->scale);
+    exposition_histogram(s->out, name, &no_labels, scrape_member(s->m, how), how->scale);
 }
 
 static void write_own_counter(struct scrape *s, const char *name, const struct how *how)
 {
-    exposition_sample(s->out, name, &no_labels, *(const int64_t *)member(s->m, how));
+    exposition_sample(s->out, name, &no_labels, *(const int64_t *)scrape_member(s->m, how));
 }
 
 static void write_own_ms(struct scrape *s, const char *name, const struct how *how)
 {
-    exposition_decimal(s->out, name, &no_labels, *(const int64_t *)member(s->m, how), 1000);
+    exposition_decimal(s->out, name, &no_labels, *(const int64_t *)scrape_member(s->m, how), 1000);
 }
 
 static void write_read_only(struct scrape *s, const char *name, const struct how *how)
@@ -373,7 +392,8 @@ static void write_fold_lag_seconds(struct scrape *s, const char *name, const str
 static void write_store(struct scrape *s, const char *name, const struct how *how)
 {
     if (s->has_store)
-        exposition_sample(s->out, name, &no_labels, *(const int64_t *)member(&s->store, how));
+        exposition_sample(s->out, name, &no_labels,
+                          *(const int64_t *)scrape_member(&s->store, how));
 }
 
 /* ── connections and HTTP ──────────────────────────────────────────────────────────────────── */
@@ -390,7 +410,7 @@ static void write_doors(struct scrape *s, const char *name, const struct how *ho
     const struct doors *d = s->m->sources.doors;
     for (size_t i = 0; d && i < d->n; i++)
         write_port(s, name, d->all[i].port->name,
-                   *(const int64_t *)member(&d->all[i].figures, how));
+                   *(const int64_t *)scrape_member(&d->all[i].figures, how));
 }
 
 static void write_http(struct scrape *s, const char *name, size_t offset)
@@ -414,7 +434,7 @@ static void write_feed(struct scrape *s, const char *name, const struct how *how
     if (!s->m->sources.feed)
         return;
     feed_figures(s->m->sources.feed, &figures);
-    exposition_sample(s->out, name, &no_labels, *(const int64_t *)member(&figures, how));
+    exposition_sample(s->out, name, &no_labels, *(const int64_t *)scrape_member(&figures, how));
 }
 
 static void write_refused(struct scrape *s, const char *name, const struct how *how)
@@ -495,7 +515,8 @@ static void write_room_counter(struct scrape *s, const char *name, const struct 
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
         if (shows_rooms(p))
-            exposition_sample(s->out, name, &p->labels, *(const int64_t *)member(p->series, how));
+            exposition_sample(s->out, name, &p->labels,
+                              *(const int64_t *)scrape_member(p->series, how));
     }
 }
 
@@ -538,7 +559,8 @@ static void write_room_histogram(struct scrape *s, const char *name, const struc
     for (size_t i = 0; i < s->n_places; i++) {
         const struct spot *p = &s->places[i];
         if (shows_rooms(p))
-            exposition_histogram(s->out, name, &p->labels, member(p->series, how), how->scale);
+            exposition_histogram(s->out, name, &p->labels, scrape_member(p->series, how),
+                                 how->scale);
     }
 }
 
@@ -676,7 +698,7 @@ static void write_cpu(struct scrape *s, const char *name, const struct how *how)
 
 static void write_process(struct scrape *s, const char *name, const struct how *how)
 {
-    int64_t value = *(const int64_t *)member(&s->process, how);
+    int64_t value = *(const int64_t *)scrape_member(&s->process, how);
     if (value >= 0)
         exposition_sample(s->out, name, &no_labels, value);
 }

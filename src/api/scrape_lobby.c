@@ -8,11 +8,6 @@ static bool is_asked(const struct spot *p)
     return p->series->notes[NOTE_LOBBY_CREATED] > 0 || p->series->lobbies.started > 0;
 }
 
-static const void *member(const void *object, const struct how *how)
-{
-    return (const char *)object + how->at;
-}
-
 void scrape_lobbies(struct scrape *s, const char *name, const struct how *how)
 {
     (void)how;
@@ -72,19 +67,10 @@ void scrape_lobby_players(struct scrape *s, const char *name, const struct how *
 
 void scrape_lobby_counter(struct scrape *s, const char *name, const struct how *how)
 {
-    for (size_t i = 0; i < s->n_places; i++) {
-        const struct spot *p = &s->places[i];
-        uint64_t value = *(const uint64_t *)member(p->series, how);
-        if (value > 0 || is_asked(p))
-            exposition_sample(s->out, name, &p->labels, (int64_t)value);
-    }
+    scrape_counter_of(s, name, how, is_asked);
 }
 
 void scrape_lobby_histogram(struct scrape *s, const char *name, const struct how *how)
 {
-    for (size_t i = 0; i < s->n_places; i++) {
-        const struct spot *p = &s->places[i];
-        if (is_asked(p))
-            exposition_histogram(s->out, name, &p->labels, member(p->series, how), how->scale);
-    }
+    scrape_histogram_of(s, name, how, is_asked);
 }

@@ -50,11 +50,24 @@ struct how {
     const struct histogram_scale *scale;
 };
 
+static inline const void *scrape_member(const void *object, const struct how *how)
+{
+    return (const char *)object + how->at;
+}
+
 /* Adds the label fleet. */
 void scrape_name_fleet(const struct scrape *s, int32_t id, struct labels *labels);
 
 /* What cannot have come from one fleet and region is shown where it is not 0. */
 bool scrape_is_shown(const struct spot *p, uint64_t value);
+
+/* What how->at names in the series of each place: a counter where it is not 0, and both where
+ * is_asked, so that what nobody uses is not shown with noughts. */
+typedef bool scrape_is_asked(const struct spot *p);
+void scrape_counter_of(struct scrape *s, const char *name, const struct how *how,
+                       scrape_is_asked *is_asked);
+void scrape_histogram_of(struct scrape *s, const char *name, const struct how *how,
+                         scrape_is_asked *is_asked);
 
 /* One sample with one more label. */
 void scrape_labelled(struct scrape *s, const char *name, struct spot *p, const char *key,

@@ -16,28 +16,14 @@ static bool is_asked(const struct spot *p)
     return p->series->notes[NOTE_ALLOCATION_OPENED] > 0;
 }
 
-static const void *member(const void *object, const struct how *how)
-{
-    return (const char *)object + how->at;
-}
-
 void scrape_player_counter(struct scrape *s, const char *name, const struct how *how)
 {
-    for (size_t i = 0; i < s->n_places; i++) {
-        const struct spot *p = &s->places[i];
-        uint64_t value = *(const uint64_t *)member(p->series, how);
-        if (value > 0 || is_asked(p))
-            exposition_sample(s->out, name, &p->labels, (int64_t)value);
-    }
+    scrape_counter_of(s, name, how, is_asked);
 }
 
 void scrape_player_histogram(struct scrape *s, const char *name, const struct how *how)
 {
-    for (size_t i = 0; i < s->n_places; i++) {
-        const struct spot *p = &s->places[i];
-        if (is_asked(p))
-            exposition_histogram(s->out, name, &p->labels, member(p->series, how), how->scale);
-    }
+    scrape_histogram_of(s, name, how, is_asked);
 }
 
 static void write_result(struct scrape *s, const char *name, struct spot *p, const char *result,
@@ -204,7 +190,7 @@ void scrape_broker(struct scrape *s, const char *name, const struct how *how)
     for (size_t i = 0; (b = bus_at(s, i)); i++) {
         struct bus_figures f = {0};
         b->ops->figures(b, &f);
-        int64_t value = *(const int64_t *)member(&f, how);
+        int64_t value = *(const int64_t *)scrape_member(&f, how);
         if (value >= 0)
             write_one(s, name, "bus", b->ops->name, value);
     }
