@@ -131,6 +131,8 @@ static void describe_node(const struct cell_view *view, const struct cell_seen_n
 {
     bool leads = seen->node.id == view->leader.id;
     bool away = !leads && seen->heard_ms >= CLUSTER_AWAY_MS;
+    /* Whoever leads has what there is, also what it has stored since it last spoke. */
+    int64_t seq = leads && seen->seq < view->seq ? view->seq : seen->seq;
     a->nodes[a->n_nodes++] = (struct node_answer){
         .name = seen->node.name,
         .state = leads  ? "leader"
@@ -138,8 +140,8 @@ static void describe_node(const struct cell_view *view, const struct cell_seen_n
                         : "standby",
         .http = seen->node.http,
         .version = seen->node.version,
-        .seq = seen->seq,
-        .behind = seen->seq < view->seq ? view->seq - seen->seq : 0,
+        .seq = seq,
+        .behind = seq < view->seq ? view->seq - seq : 0,
         .ready = seen->ready && !away,
         .heard_ms = seen->heard_ms,
     };

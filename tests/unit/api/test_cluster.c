@@ -111,6 +111,20 @@ static void a_leader_that_is_not_heard_leads_still(void **state)
     assert_int_equal(a.nodes[0].behind, 0);
 }
 
+/* Seen: a leader four batches behind itself, for it speaks once a second. */
+static void a_leader_is_not_behind_itself(void **state)
+{
+    (void)state;
+    struct cell_view v = a_cell();
+    struct cluster_answer a;
+    v.nodes[0].seq = 96;
+    add_node(&v, 2, 96, true, 100);
+    cluster_describe(&v, &a);
+    assert_int_equal(a.nodes[0].seq, 100);
+    assert_int_equal(a.nodes[0].behind, 0);
+    assert_int_equal(a.nodes[1].behind, 4);
+}
+
 static void a_cell_may_have_no_leader(void **state)
 {
     (void)state;
@@ -150,6 +164,7 @@ int main(void)
         cmocka_unit_test(the_sentence_counts_those_that_could_lead),
         cmocka_unit_test(who_is_not_heard_is_away_and_not_counted),
         cmocka_unit_test(a_leader_that_is_not_heard_leads_still),
+        cmocka_unit_test(a_leader_is_not_behind_itself),
         cmocka_unit_test(others_are_asked_the_leader_first),
         cmocka_unit_test(a_cell_may_have_no_leader),
         cmocka_unit_test(the_leader_is_an_object_or_null),
