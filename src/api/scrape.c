@@ -556,12 +556,7 @@ static void write_spawned(struct scrape *s, const char *name, const struct how *
 
 static void write_room_histogram(struct scrape *s, const char *name, const struct how *how)
 {
-    for (size_t i = 0; i < s->n_places; i++) {
-        const struct spot *p = &s->places[i];
-        if (shows_rooms(p))
-            exposition_histogram(s->out, name, &p->labels, scrape_member(p->series, how),
-                                 how->scale);
-    }
+    scrape_histogram_of(s, name, how, shows_rooms);
 }
 
 static void write_rooms_ended(struct scrape *s, const char *name, const struct how *how)
