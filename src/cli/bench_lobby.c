@@ -42,7 +42,8 @@ const struct arg bench_lobby_options[] = {
 };
 
 /* Room for every player on one address. */
-static const char roomy[] = "listen: {connections: 19000, connections_per_address: 19000}\n"
+static const char roomy[] = "listen: {connections: 2000, connections_per_address: 2000,\n"
+                            "  client_connections: 15000, client_connections_per_address: 15000}\n"
                             "http: {connections: 1200, connections_per_address: 1200}\n";
 
 struct found {
