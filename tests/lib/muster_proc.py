@@ -7,6 +7,7 @@ import os
 import re
 import selectors
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -68,6 +69,15 @@ def address(text):
     return host, int(port)
 
 
+def hold_port():
+    """A socket that has a port which is free on every address, and does not listen on it. A server
+    can, and while it is down the system gives the port to nobody's outgoing connection."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("0.0.0.0", 0))
+    return held
+
+
 class NotReady(AssertionError):
     pass
 
@@ -90,8 +100,12 @@ class Muster:
         self.ready_line = None
         self.http_address = self.server_address = self.manager_address = None
         self.client_address = None
+        self.held = {}  # door: see hold_port
 
     def arguments(self, server_port=0, manager_port=0, http_port=0, client_port=0):
+        wanted = {"server": server_port, "manager": manager_port, "http": http_port,
+                  "client": client_port}
+        port = {door: number or self.hold(door) for door, number in wanted.items()}
         args = ["serve", "--data", self.data]
         if self.dev:
             args.append("--dev")
@@ -99,8 +113,18 @@ class Muster:
             args += ["--config", write_config(self.folder / "muster.yaml", self.config)]
         if self.cell_name:
             args += ["--store", database().url(), "--cell", self.cell_name]
-        return [*args, "--server-port", server_port, "--manager-port", manager_port,
-                "--client-port", client_port, "--http", f"127.0.0.1:{http_port}"]
+        return [*args, "--server-port", port["server"], "--manager-port", port["manager"],
+                "--client-port", port["client"], "--http", f"127.0.0.1:{port['http']}"]
+
+    def hold(self, door):
+        if door in self.held:
+            self.held[door].close()
+        self.held[door] = hold_port()
+        return self.held[door].getsockname()[1]
+
+    def let_go(self):
+        while self.held:
+            self.held.popitem()[1].close()
 
     def start(self, server_port=0, manager_port=0, http_port=0, client_port=0):
         with open(self.log_path, "ab") as log:
@@ -225,22 +249,14 @@ class Muster:
         return self.start_on_same_ports() if same_ports else self.start()
 
     def start_on_same_ports(self):
-        """Ports were picked by the system, which may give one that is free for a moment to somebody
-        else's outgoing connection."""
-        deadline = time.monotonic() + START_DEADLINE_S
-        while True:
-            try:
-                return self.start(self.server_address[1], self.manager_address[1],
-                                  self.http_address[1], self.client_address[1])
-            except NotReady as e:
-                if "address already in use" not in str(e).splitlines()[-1] or \
-                        time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+        return self.start(self.server_address[1], self.manager_address[1], self.http_address[1],
+                          self.client_address[1])
 
     def __enter__(self):
         return self.start()
 
     def __exit__(self, *_):
+        """May be called again; it may be started again after it, on other ports."""
         if self.process is not None and not self.process.stdout.closed:
             self.kill9()
+        self.let_go()

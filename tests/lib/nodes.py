@@ -118,6 +118,7 @@ class Node(Muster):
     def __exit__(self, *_):
         if self.running:
             self.kill9()
+        self.let_go()
 
     def words(self):
         """The roles it had, in their order."""
