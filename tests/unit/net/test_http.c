@@ -551,7 +551,12 @@ static void a_stream_that_is_not_read_is_cut(void **state)
     size_t n = 32 << 20;
     memset(buf_extend(&w->feed, n), 'x', n);
     http_wake(w->kept[0]);
-    assert_true(turns_in_5_ticks(w) < 1000);
+    size_t left;
+    do { /* until the kernel takes no more: how much that is depends on what it remembers */
+        left = w->feed.len;
+        (void)turns_in_5_ticks(w);
+    } while (w->feed.len < left);
+    assert_true(turns_in_5_ticks(w) < 50);
     assert_true(w->feed.len > 0);
     assert_true(figures(w).answer_bytes < 64 * 1024);
     pass(w, w->limits.idle_ms + 1000);
