@@ -421,7 +421,7 @@ static bool send_batch(struct control *c, struct batch *b)
 }
 
 /* While it is away one batch tries the road for all. */
-void control_turn(struct control *c)
+static void send_batches(struct control *c)
 {
     for (int i = 0; i < BATCHES; i++) {
         bool tries = c->event_road.complaint[0] != '\0';
@@ -436,6 +436,12 @@ void control_turn(struct control *c)
         if (!send_batch(c, &c->batches[i]))
             return;
     }
+}
+
+void control_turn(struct control *c)
+{
+    send_batches(c);
+    http_client_go(c->client);
 }
 
 /* ── the whole ─────────────────────────────────────────────────────────────────────────────── */

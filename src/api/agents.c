@@ -252,6 +252,11 @@ static void tell(struct agents *a, int64_t server, bool spawn, int err, const ch
     list_append(&a->heard, &h->in_list);
 }
 
+void agents_after_flush(struct agents *a)
+{
+    http_client_go(a->client);
+}
+
 void agents_before_flush(struct agents *a)
 {
     LIST_EACH(&a->heard, h, struct heard, in_list)

@@ -42,6 +42,10 @@ void agents_release(struct agents *a, const struct effect *effects, size_t n);
 /* The end of a turn, before the pipeline is flushed: core is told what the agents said. */
 void agents_before_flush(struct agents *a);
 
+/* … and after that: what they are asked leaves. The disk has its work by then, which takes longer.
+ */
+void agents_after_flush(struct agents *a);
+
 /* A request on behalf of an operator. */
 struct agent_request {
     const char *what; /* for the metrics: a static text */

@@ -215,6 +215,12 @@ void http_client_set_token(struct http_client *c, const char *token)
     c->token = next;
 }
 
+void http_client_go(struct http_client *c)
+{
+    if (c->multi && uv_is_active((uv_handle_t *)&c->due) && uv_timer_get_due_in(&c->due) == 0)
+        act(c, CURL_SOCKET_TIMEOUT, 0);
+}
+
 /* It is in no multi any more. */
 static void call_free(struct http_call *call)
 {

@@ -84,6 +84,10 @@ typedef bool http_piece(void *user, struct str piece);
 struct http_call *http_client_follow(struct http_client *c, const char *url, http_piece *each,
                                      http_done *done, void *user);
 
+/* What was asked for in this turn of the loop leaves now, and not with the next turn: for whoever
+ * is about to do something that takes a while. May call `done` of any call. */
+void http_client_go(struct http_client *c);
+
 /* The status of the answer, once its head is there; 0 before. */
 int http_call_status(const struct http_call *call);
 
