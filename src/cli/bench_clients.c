@@ -229,8 +229,8 @@ struct bench_row *bench_pair_tell(struct bench *b, const struct bench_pair *p, c
     row->wanted = "";
     row->n = p->asked.n;
     snprintf(row->yardstick, sizeof(row->yardstick),
-             "GET /healthz, a constant: %.0f /s; ratio %.2f", figure_median(&p->constant.rate),
-             figure_median(&p->ratio));
+             "GET /healthz, a constant: %.0f /s; ratio %.2f; %d clients",
+             figure_median(&p->constant.rate), figure_median(&p->ratio), clients);
     snprintf(row->cpu, sizeof(row->cpu), "%.1f µs", figure_median(&p->asked.cpu));
     return row;
 }

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "cli/bench.h"
 
-enum { BENCH_CLIENTS_MAX = 100 };
+enum { BENCH_CLIENTS_MAX = 1024 };
 
 /* Appends the next request, whole. */
 typedef void bench_next_request(void *user, struct buf *out);
