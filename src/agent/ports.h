@@ -11,11 +11,15 @@ struct ports {
     uint16_t first, last;
     size_t next;    /* where the search goes on */
     uint8_t *taken; /* one per port */
+    int held[2];    /* sockets that have the next one, for TCP and UDP; -1 = none do */
 };
 
 /* first <= last. */
 void ports_init(struct ports *p, uint16_t first, uint16_t last);
 void ports_done(struct ports *p);
+
+/* Takes hold of the next one, so that it need not be tried when it is wanted. */
+void ports_lay_in(struct ports *p);
 
 /* n ports that nobody has, neither for TCP nor for UDP. False, and nothing is taken, when there are
  * not so many. */

@@ -193,6 +193,7 @@ static void lay_in(struct processes *ps, int64_t now_ms)
     int n = 0;
     bool more = shim_lay_in(ps);
     more = endpoints_lay_in(&ps->endpoints) || more;
+    ports_lay_in(&ps->ports);
     ps->spares_at_ms = more ? now_ms + LAY_IN_MS : 0;
     for (int i = 0; i < ps->n_slots && n < SPARE_SHIMS; i++) {
         if (ps->slots[i])
