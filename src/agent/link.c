@@ -17,6 +17,9 @@ enum {
     PATH_BYTES = 128,
     EVENT_BYTES = 64,
     SECOND_PEER_QUIET_MS = 60 * 1000, /* between two lines about the same link */
+    SPARES_MAX = 4,
+    SPARES_MS = 20, /* after one was taken: its game server starts first */
+    NEXT_SPARE_MS = 2,
 };
 
 struct links {
@@ -25,6 +28,13 @@ struct links {
     uv_idle_t hurry;   /* active while links have more than a turn's share */
     struct list dirty; /* links to be looked at before the loop waits */
     size_t n;
+
+    /* Open and bound to nothing. Making one takes as long as a twentieth of a game server's start,
+     * and would be done on its processor. */
+    struct game_link *spares[SPARES_MAX];
+    int n_spares;
+    uv_timer_t lay_in;
+    int handles; /* of ours that are not closed */
     bool ended;
 };
 
@@ -48,6 +58,7 @@ struct game_link {
     uv_poll_t monitor_ready;
     int handles;
     int peers; /* connections that stand */
+    bool held; /* see game_link_hold */
     uint64_t complained_ms;
     struct list unsent;
     size_t unsent_bytes;
@@ -145,11 +156,12 @@ static bool look_at(struct game_link *l)
     for (int i = 0; i < LINK_TURN_MAX; i++) {
         int events = events_of(l);
         bool can_send = events & ZMQ_POLLOUT && !list_empty(&l->unsent);
-        if (!(events & ZMQ_POLLIN) && !can_send)
+        bool can_read = events & ZMQ_POLLIN && !l->held;
+        if (!can_read && !can_send)
             return true;
         if (can_send)
             send_waiting(l);
-        if (events & ZMQ_POLLIN)
+        if (can_read)
             (void)receive_one(l);
         if (!l->socket)
             return true;
@@ -229,6 +241,8 @@ static void on_monitor_ready(uv_poll_t *handle, int status, int events)
 
 /* ── opening and closing ───────────────────────────────────────────────────────────────────── */
 
+static void on_lay_in(uv_timer_t *handle);
+
 struct links *links_open(struct loop *loop, char why[LINK_WHY_MAX])
 {
     const char *problem = zeromq_load();
@@ -244,7 +258,10 @@ struct links *links_open(struct loop *loop, char why[LINK_WHY_MAX])
     zeromq.ctx_set(ls->context, ZMQ_MAX_SOCKETS, SOCKETS_MAX);
     list_init(&ls->dirty);
     uv_idle_init(&loop->uv, &ls->hurry);
-    ls->hurry.data = ls;
+    uv_timer_init(&loop->uv, &ls->lay_in);
+    ls->hurry.data = ls->lay_in.data = ls;
+    ls->handles = 2;
+    uv_timer_start(&ls->lay_in, on_lay_in, 0, 0);
     return ls;
 }
 
@@ -256,17 +273,21 @@ static void links_free_if_over(struct links *ls)
     free(ls);
 }
 
-static void on_hurry_closed(uv_handle_t *handle)
+static void on_ours_closed(uv_handle_t *handle)
 {
     struct links *ls = handle->data;
-    ls->ended = true;
+    ls->ended = --ls->handles == 0;
     links_free_if_over(ls);
 }
 
 void links_close(struct links *ls)
 {
-    if (ls)
-        uv_close((uv_handle_t *)&ls->hurry, on_hurry_closed);
+    if (!ls)
+        return;
+    while (ls->n_spares > 0)
+        game_link_close(ls->spares[--ls->n_spares]);
+    uv_close((uv_handle_t *)&ls->hurry, on_ours_closed);
+    uv_close((uv_handle_t *)&ls->lay_in, on_ours_closed);
 }
 
 static void set(void *socket, int option, int value)
@@ -326,27 +347,75 @@ static void close_sockets(struct game_link *l)
     l->socket = l->monitor = NULL;
 }
 
-struct game_link *links_bind(struct links *ls, const char *path, int listener, int64_t name,
-                             game_link_message *message, void *user, char why[LINK_WHY_MAX])
+/* NULL with errno. */
+static struct game_link *link_open(struct links *ls)
 {
     struct game_link *l = xcalloc(1, sizeof(*l));
-    *l = (struct game_link){.links = ls, .name = name, .message = message, .user = user};
+    *l = (struct game_link){.links = ls};
     list_init(&l->unsent);
-    if (!str_copy(l->path, sizeof(l->path), str_of(path)) || !open_sockets(l) ||
-        !bind_path(l, listener)) {
-        snprintf(why, LINK_WHY_MAX, "cannot bind the socket %.150s: %s", path,
-                 zeromq.strerror(errno));
+    if (!open_sockets(l)) {
+        int why = errno;
         close_sockets(l);
-        if (listener >= 0)
-            close(listener); /* ZeroMQ has it only when it has bound */
         free(l);
+        errno = why;
         return NULL;
     }
     ls->n++;
     poll_socket(l, &l->socket_ready, l->socket, on_socket_ready);
     poll_socket(l, &l->monitor_ready, l->monitor, on_monitor_ready);
+    return l;
+}
+
+/* One at a time: there are others to be heard. What cannot be made is made when it is wanted, or
+ * says why then. */
+static void on_lay_in(uv_timer_t *handle)
+{
+    struct links *ls = handle->data;
+    struct game_link *l = ls->n_spares < SPARES_MAX ? link_open(ls) : NULL;
+    if (!l)
+        return;
+    ls->spares[ls->n_spares++] = l;
+    if (ls->n_spares < SPARES_MAX)
+        uv_timer_start(&ls->lay_in, on_lay_in, NEXT_SPARE_MS, 0);
+}
+
+static struct game_link *take_spare(struct links *ls)
+{
+    if (ls->n_spares == 0)
+        return link_open(ls);
+    uv_timer_start(&ls->lay_in, on_lay_in, SPARES_MS, 0);
+    return ls->spares[--ls->n_spares];
+}
+
+struct game_link *links_bind(struct links *ls, const char *path, int listener, int64_t name,
+                             game_link_message *message, void *user, char why[LINK_WHY_MAX])
+{
+    struct game_link *l = take_spare(ls);
+    if (!l || !str_copy(l->path, sizeof(l->path), str_of(path)) || !bind_path(l, listener)) {
+        snprintf(why, LINK_WHY_MAX, "cannot bind the socket %.150s: %s", path,
+                 zeromq.strerror(errno));
+        game_link_close(l);
+        if (listener >= 0)
+            close(listener); /* ZeroMQ has it only when it has bound */
+        return NULL;
+    }
+    l->name = name;
+    l->message = message;
+    l->user = user;
     on_monitor_ready(&l->monitor_ready, 0, 0); /* or its first news would never be told */
     return l;
+}
+
+void game_link_hold(struct game_link *l)
+{
+    l->held = true;
+}
+
+void game_link_release(struct game_link *l)
+{
+    l->held = false;
+    if (!look_at(l))
+        mark(l);
 }
 
 static void on_link_closed(uv_handle_t *handle)

@@ -46,6 +46,11 @@ struct game_link *links_bind(struct links *ls, const char *path, int listener, i
  * may be bound again. NULL is fine. */
 void game_link_close(struct game_link *l);
 
+/* Nothing is handed over until game_link_release: what comes waits in ZeroMQ, and is handed over by
+ * that call. */
+void game_link_hold(struct game_link *l);
+void game_link_release(struct game_link *l);
+
 /* Sends, now or when the peer is there. False when too much waits for it already. */
 bool game_link_send(struct game_link *l, struct str bytes);
 
