@@ -74,6 +74,12 @@ void process_home_after(const struct processes *ps, int64_t server, char ret[PAT
     snprintf(ret, PATH_MAX, "%.*s/ended/%" PRId64, PATH_MAX - 64, ps->sandbox.folder, server);
 }
 
+void process_home_ahead(const struct processes *ps, int64_t number, char ret[PATH_MAX])
+{
+    snprintf(ret, PATH_MAX, "%.*s/servers/" PROCESS_HOME_AHEAD "%d-%" PRId64, PATH_MAX - 64,
+             ps->sandbox.folder, (int)getpid(), number);
+}
+
 void process_claim(struct process *p)
 {
     for (int i = 0; i < p->job->n_ports; i++)

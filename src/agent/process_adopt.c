@@ -1,6 +1,8 @@
 /* The servers of the agent before us. Each has a home, where its shim listens; the shim is asked
- * first. One without a shim is known by its record: the process is taken back if it is proved to be
- * the one that was started, and is over if not, whoever has its pid now. */
+ * first. One that was just being started may still listen in the home that was made ahead of time:
+ * it answers when it has moved, and one that has no server leaves instead. One without a shim is
+ * known by its record: the process is taken back if it is proved to be the one that was started,
+ * and is over if not, whoever has its pid now. */
 #include "agent/process_parts.h"
 #include "base/log.h"
 #include "shim/talk.h"
@@ -52,7 +54,7 @@ static void *read_whole(int fd, size_t *ret_size)
     return data;
 }
 
-/* The job in fd, from offset on, is that of this server. */
+/* The job in fd, from offset on, is that of this server; 0 = of one that is not known yet. */
 static bool take_job(struct process *p, int fd, size_t offset, int64_t server)
 {
     size_t size = 0;
@@ -69,7 +71,9 @@ static bool take_job(struct process *p, int fd, size_t offset, int64_t server)
         job->n_env = 0;
         job->size = (uint32_t)size;
     }
-    if (size < sizeof(*job) || job->server != server || !process_job_take(p, job, size)) {
+    bool right = size >= sizeof(*job) && job->server > 0 &&
+                 (server != 0 ? job->server == server : !processes_find(p->owner, job->server));
+    if (!right || !process_job_take(p, job, size)) {
         free(data);
         return false;
     }
@@ -166,24 +170,38 @@ static void empty_slots(struct processes *ps)
 }
 
 struct found {
-    int64_t server;
+    int64_t server; /* 0 = its home has no number yet */
     int fd;
 };
 
-static struct found *find_homes(struct processes *ps, size_t *ret_n)
+/* Only into those that were made ahead of time, or only into the others. False when there is nobody
+ * to be asked or to be remembered. */
+static bool look_into(struct processes *ps, const char *name, bool ahead, struct found *ret)
+{
+    char path[PATH_MAX];
+    char *end;
+    if (ahead != (strncmp(name, PROCESS_HOME_AHEAD, strlen(PROCESS_HOME_AHEAD)) == 0))
+        return false;
+    ret->server = ahead ? 0 : strtoll(name, &end, 10);
+    if (!ahead && (ret->server <= 0 || *end != '\0' || processes_find(ps, ret->server)))
+        return false;
+    snprintf(path, sizeof(path), "%.*s/servers/%.255s", PATH_MAX - 300, ps->sandbox.folder, name);
+    ret->fd = dial(path);
+    if (ahead && ret->fd < 0)
+        sweep_folder(ps, path); /* of a shim that was killed */
+    return !ahead || ret->fd >= 0;
+}
+
+static struct found *find_homes(struct processes *ps, bool ahead, size_t *ret_n)
 {
     struct buf list = {.data = NULL};
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%.*s/servers", PATH_MAX - 16, ps->sandbox.folder);
     DIR *folder = opendir(path);
     for (struct dirent *e; folder && (e = readdir(folder));) {
-        char *end;
-        struct found one = {.server = strtoll(e->d_name, &end, 10), .fd = -1};
-        if (one.server <= 0 || *end != '\0')
-            continue;
-        process_home(ps, one.server, path);
-        one.fd = dial(path);
-        buf_append(&list, &one, sizeof(one));
+        struct found one;
+        if (look_into(ps, e->d_name, ahead, &one))
+            buf_append(&list, &one, sizeof(one));
     }
     if (folder)
         closedir(folder);
@@ -206,27 +224,41 @@ static int64_t highest_in(const struct processes *ps, const char *name)
     return highest;
 }
 
+static void adopt(struct processes *ps, const struct found *one, int64_t until_ms)
+{
+    char home[PATH_MAX];
+    process_home(ps, one->server, home);
+    struct process *p = process_new(ps);
+    if (one->fd >= 0 && adopt_from_shim(p, one->fd, one->server, until_ms))
+        return;
+    if (one->fd >= 0)
+        close(one->fd);
+    if (one->server > 0 && adopt_from_record(p, home, one->server))
+        return;
+    process_free(p);
+    if (one->server > 0)
+        abandon(ps, one->server, home);
+}
+
 /* All are asked before the first answer is awaited, so that a few that hang cost no more than one.
  */
-void processes_adopt(struct processes *ps)
+static void adopt_all(struct processes *ps, bool ahead)
 {
     size_t n = 0;
-    struct found *all = find_homes(ps, &n);
+    struct found *all = find_homes(ps, ahead, &n);
     int64_t until_ms = proc_monotonic_ms() + HELLO_MS;
-    for (size_t i = 0; i < n; i++) {
-        char home[PATH_MAX];
-        process_home(ps, all[i].server, home);
-        struct process *p = process_new(ps);
-        if (all[i].fd >= 0 && adopt_from_shim(p, all[i].fd, all[i].server, until_ms))
-            continue;
-        if (all[i].fd >= 0)
-            close(all[i].fd);
-        if (adopt_from_record(p, home, all[i].server))
-            continue;
-        process_free(p);
-        abandon(ps, all[i].server, home);
-    }
+    for (size_t i = 0; i < n; i++)
+        adopt(ps, &all[i], until_ms);
     free(all);
+}
+
+void processes_adopt(struct processes *ps)
+{
+    /* One at a time, because a shim that is asked twice answers the second time only; and once
+     * more, because a home that gets its number while we look may be seen in neither place. */
+    adopt_all(ps, false);
+    adopt_all(ps, true);
+    adopt_all(ps, false);
     int64_t running = highest_in(ps, "servers");
     int64_t ended = highest_in(ps, "ended");
     ps->highest = running > ended ? running : ended;

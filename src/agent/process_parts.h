@@ -43,8 +43,10 @@ struct processes {
     struct spare_shim {
         int fd;
         pid_t pid;
+        int64_t home; /* its number, see process_home_ahead */
     } spares[SPARE_SHIMS];
     int n_spares;
+    int64_t homes_ahead;  /* so many were named */
     int64_t spares_at_ms; /* more of them; 0 = there are enough */
 };
 
@@ -69,6 +71,7 @@ struct process {
     struct shim_state shim; /* as the shim told it */
     struct shim_link *link; /* NULL = the shim is gone */
     pid_t shim_pid;         /* our child, not reaped yet; 0 = none */
+    int64_t home_ahead;     /* the number of the home that its shim has made; 0 = none */
     int fds[SHIM_FDS_MAX];
     int listener;          /* at the endpoint; -1 = taken, or it was adopted */
     int64_t kill_at_ms;    /* 0 = not */
@@ -93,6 +96,10 @@ void process_close_fds(struct process *p);
 /* <folder>/servers/<server>, <folder>/ended/<server> */
 void process_home(const struct processes *ps, int64_t server, char ret[PATH_MAX]);
 void process_home_after(const struct processes *ps, int64_t server, char ret[PATH_MAX]);
+
+/* Beside them, of a shim that has no server yet: <folder>/servers/spare-<our pid>-<number> */
+#define PROCESS_HOME_AHEAD "spare-"
+void process_home_ahead(const struct processes *ps, int64_t number, char ret[PATH_MAX]);
 
 /* Its places, which nobody uses any more, can be given to others. */
 void process_leave(struct processes *ps, int64_t server, int slot, const char *endpoint);
@@ -144,6 +151,7 @@ void shim_drop_spares(struct processes *ps);
 /* Somebody else's shim answers on fd, which is taken. */
 void shim_connect(struct process *p, int fd);
 void shim_note(struct process *p);
+void shim_mark(struct process *p);
 void shim_bye(struct process *p);
 void shim_drop_link(struct process *p);
 

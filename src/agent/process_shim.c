@@ -41,10 +41,21 @@ void shim_drop_link(struct process *p)
     close(l->fd);
 }
 
+/* A shim was killed, perhaps before its home became that of a server. */
+static void sweep_ahead(struct processes *ps, int64_t number)
+{
+    char home[PATH_MAX];
+    process_home_ahead(ps, number, home);
+    if (number > 0)
+        sweep_folder(ps, home);
+}
+
 /* A shim that is gone before it said how its game server ended. */
 static void lose_shim(struct process *p)
 {
     shim_drop_link(p);
+    sweep_ahead(p->owner, p->home_ahead);
+    p->home_ahead = 0;
     if (p->state == PROCESS_OVER)
         return;
     if (p->shim.pid == 0) {
@@ -111,6 +122,11 @@ void shim_note(struct process *p)
     say(p, SHIM_NOTE, 0);
 }
 
+void shim_mark(struct process *p)
+{
+    say(p, SHIM_MARK, 0);
+}
+
 void shim_bye(struct process *p)
 {
     say(p, SHIM_BYE, 0);
@@ -119,11 +135,11 @@ void shim_bye(struct process *p)
 /* ── starting one ──────────────────────────────────────────────────────────────────────────── */
 
 /* Nothing of ours but one descriptor. Signals are reset over there. */
-static int run_shim(const char *path, int control, pid_t *ret)
+static int run_shim(const char *path, int control, char *home, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
     char title[SHIM_TITLE_MAX + 1];
-    char *const argv[] = {"muster-shim", title, NULL};
+    char *const argv[] = {"muster-shim", title, home, NULL};
     char *const env[] = {NULL};
     memset(title, ' ', SHIM_TITLE_MAX);
     title[SHIM_TITLE_MAX] = '\0';
@@ -134,12 +150,17 @@ static int run_shim(const char *path, int control, pid_t *ret)
     return err;
 }
 
-static int new_shim(struct processes *ps, struct spare_shim *ret, char why[PROCESS_WHY_MAX])
+/* One that is wanted at once makes its home when its game server has been started. */
+static int new_shim(struct processes *ps, bool ahead, struct spare_shim *ret,
+                    char why[PROCESS_WHY_MAX])
 {
     int pair[2];
+    char home[PATH_MAX];
+    ret->home = ahead ? ++ps->homes_ahead : 0;
+    process_home_ahead(ps, ret->home, home);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return process_refuse(why, ERR_IO, "cannot start a shim: %s", strerror(errno));
-    int err = run_shim(ps->shim, pair[1], &ret->pid);
+    int err = run_shim(ps->shim, pair[1], ahead ? home : NULL, &ret->pid);
     close(pair[1]);
     if (err != 0) {
         close(pair[0]);
@@ -166,6 +187,7 @@ static bool take_spare(struct processes *ps, struct spare_shim *ret)
         if (is_waiting(ret))
             return true;
         close(ret->fd);
+        sweep_ahead(ps, ret->home);
     }
     return false;
 }
@@ -173,7 +195,7 @@ static bool take_spare(struct processes *ps, struct spare_shim *ret)
 bool shim_lay_in(struct processes *ps)
 {
     char why[PROCESS_WHY_MAX];
-    if (ps->n_spares == SPARE_SHIMS || new_shim(ps, &ps->spares[ps->n_spares], why) != 0)
+    if (ps->n_spares == SPARE_SHIMS || new_shim(ps, true, &ps->spares[ps->n_spares], why) != 0)
         return false;
     return ++ps->n_spares < SPARE_SHIMS;
 }
@@ -184,7 +206,11 @@ void shim_forget_spare(struct processes *ps, pid_t pid)
         if (ps->spares[i].pid != pid)
             continue;
         close(ps->spares[i].fd);
+        sweep_ahead(ps, ps->spares[i].home);
         ps->spares[i] = ps->spares[--ps->n_spares];
+        if (ps->spares_at_ms == 0) /* one that cannot live is not started all the time */
+            ps->spares_at_ms = proc_monotonic_ms() + REPLACE_AGAIN_MS;
+        processes_arm(ps);
         return;
     }
 }
@@ -203,11 +229,12 @@ int shim_start(struct process *p, char why[PROCESS_WHY_MAX])
     if (p->fds[FD_JOB] < 0)
         return process_refuse(why, ERR_IO, "cannot write a job: %s", strerror(errno));
     if (!take_spare(p->owner, &shim)) {
-        int err = new_shim(p->owner, &shim, why);
+        int err = new_shim(p->owner, false, &shim, why);
         if (err != 0)
             return err;
     }
     p->shim_pid = shim.pid;
+    p->home_ahead = shim.home;
     shim_connect(p, shim.fd);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,10 @@
 enum {
     READ_BYTES = 64 * 1024,
     PIPE_BYTES = 256 * 1024,
+    JOB_READ_BYTES = 64 * 1024, /* a larger job is mapped */
     REAPED_WITHIN_MS = 1000, /* by whoever is its parent, when we are not */
     ASK_AGAIN_MS = 20,
+    SETTLE_MS = 10, /* after its start, unless there is a reason before */
     SETTLE_AGAIN_MS = 1000,
     LOOK_ROUND_MS = 60000, /* over, and nobody asks: is our home still there? */
     EXIT_JOB = 2,
@@ -44,9 +47,11 @@ struct shim {
     char **env;
     struct shim_state state;
     struct output output;
-    int control;   /* the agent; -1 = it is away */
-    int listening; /* -1 = not yet, or the disk is full */
-    int children;  /* signalfd */
+    const char *spare; /* a home that was made ahead of time, in which we listen; NULL = none */
+    bool settled;      /* our home is where it belongs, and there is a record in it */
+    int control;       /* the agent; -1 = it is away */
+    int listening;     /* -1 = not yet, or the disk is full */
+    int children;      /* signalfd */
     int pidfd, out_fd, in_fd, job_fd;
     int theirs[2];        /* the other ends of in_fd and out_fd, until it has them */
     bool parent;          /* the game server is our child */
@@ -73,13 +78,24 @@ static char **take_texts(const char **at, const char *end, uint32_t n)
     return texts;
 }
 
+/* The game server waits for this: to map a page takes as long as the rest of our start. */
+static struct shim_job *map_job(int fd, size_t size)
+{
+    if (size > JOB_READ_BYTES) {
+        void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        return mapped != MAP_FAILED ? mapped : NULL;
+    }
+    struct shim_job *job = malloc(size);
+    return job && pread(fd, job, size, 0) == (ssize_t)size ? job : NULL;
+}
+
 static bool read_job(struct shim *s, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*s->job))
         return false;
-    s->job = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (s->job == MAP_FAILED || s->job->version != SHIM_VERSION || s->job->size != st.st_size)
+    s->job = map_job(fd, (size_t)st.st_size);
+    if (!s->job || s->job->version != SHIM_VERSION || s->job->size != st.st_size)
         return false;
     const char *at = (const char *)(s->job + 1);
     const char *end = (const char *)s->job + s->job->size;
@@ -97,7 +113,7 @@ static bool read_job(struct shim *s, int fd)
 /* For an agent that finds neither us nor our socket. A full disk loses it, and nothing else. */
 static void write_record(const struct shim *s)
 {
-    if (s->listening < 0)
+    if (!s->settled)
         return;
     int fd = open(SHIM_RECORD ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -107,6 +123,69 @@ static void write_record(const struct shim *s)
     close(fd);
     if (whole)
         rename(SHIM_RECORD ".new", SHIM_RECORD);
+}
+
+/* ── our home ──────────────────────────────────────────────────────────────────────────────── */
+
+/* In the folder we are in. */
+static bool listen_here(struct shim *s)
+{
+    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
+    unlink(SHIM_SOCKET); /* of a shim before us */
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&here, sizeof(here)) == 0 && listen(fd, 4) == 0) {
+        s->listening = fd;
+        return true;
+    }
+    if (fd >= 0)
+        close(fd);
+    return false;
+}
+
+/* A socket is an inode and so is a folder: what takes longest of settling is done before there is a
+ * job. The next agent looks for us here, too. */
+static void lay_in_home(struct shim *s, const char *path)
+{
+    if (mkdir(path, 0700) < 0)
+        return;
+    if (chdir(path) == 0 && listen_here(s))
+        s->spare = path;
+    else
+        rmdir(path);
+}
+
+static void drop_spare(struct shim *s)
+{
+    if (!s->spare)
+        return;
+    close(s->listening);
+    s->listening = -1;
+    unlink(SHIM_SOCKET);
+    rmdir(s->spare);
+    s->spare = NULL;
+}
+
+static bool move_in(struct shim *s)
+{
+    const char *home = s->places[HOME];
+    if (s->spare && rename(s->spare, home) == 0) {
+        s->spare = NULL;
+        return true;
+    }
+    drop_spare(s); /* there is a home, of the shim before us */
+    return (mkdir(home, 0700) == 0 || errno == EEXIST) && chdir(home) == 0 && listen_here(s);
+}
+
+/* Where the next agent finds us and what was printed. All of this is done when the game server is
+ * ready or has had its time, because it waits for none of it and may have only this processor; and
+ * again later when the disk is full. */
+static void settle(struct shim *s)
+{
+    if (s->settled || !move_in(s))
+        return;
+    s->settled = true;
+    output_open(&s->output);
+    write_record(s);
 }
 
 /* ── the agent ─────────────────────────────────────────────────────────────────────────────── */
@@ -156,9 +235,13 @@ static bool hear(struct shim *s)
             lose_agent(s);
         return false;
     }
-    if (m.kind == SHIM_NOTE) {
+    if (m.kind == SHIM_NOTE || m.kind == SHIM_MARK) {
         s->state.state = m.state.state;
         s->state.kill_at_ms = m.state.kill_at_ms;
+    }
+    if (m.kind == SHIM_NOTE && !s->settled) {
+        settle(s);
+    } else if (m.kind == SHIM_NOTE || m.kind == SHIM_MARK) {
         write_record(s);
     } else if (m.kind == SHIM_BYE && (s->state.over || !s->parent)) {
         _exit(0);
@@ -179,29 +262,11 @@ static void welcome(struct shim *s)
     while (s->control >= 0 && hear(s))
         continue;
     lose_agent(s);
+    settle(s);
     s->control = fd;
     tell(s, SHIM_HELLO);
     if (s->state.over)
         tell(s, SHIM_OVER);
-}
-
-/* Where the next agent finds us and what was printed. All of this is done after the game server was
- * started, because it does not wait for any of it; and again later when the disk is full. */
-static void settle(struct shim *s)
-{
-    struct sockaddr_un here = {.sun_family = AF_UNIX, .sun_path = SHIM_SOCKET};
-    if ((mkdir(s->places[HOME], 0700) < 0 && errno != EEXIST) || chdir(s->places[HOME]) < 0)
-        return;
-    unlink(SHIM_SOCKET); /* of a shim before us */
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 4) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    s->listening = fd;
-    output_open(&s->output);
-    write_record(s);
 }
 
 /* ── the end of the game server ────────────────────────────────────────────────────────────── */
@@ -225,6 +290,7 @@ static void be_over(struct shim *s)
 {
     if (s->state.over)
         return;
+    settle(s);
     while (read_output(s))
         continue;
     output_end(&s->output, proc_monotonic_ms());
@@ -342,13 +408,15 @@ static void start_game(struct shim *s)
                               .in_fd = s->theirs[0],
                               .out_fd = s->theirs[1]};
     why = errno;
+    /* From now on nothing of ours is urgent: whoever is a batch job waits until the processor is
+     * free, and does not take it from the game server in the middle of its exec. */
+    sched_setscheduler(0, SCHED_BATCH, &(const struct sched_param){0});
     pid_t pid = piped ? start(&how, &step, &why) : 0;
     drop_their_ends(s);
     if (pid == 0) {
         s->state.failed_step = step;
         s->state.failed_errno = why;
         s->state.exit_code = 127;
-        settle(s);
         be_over(s);
         return;
     }
@@ -359,7 +427,8 @@ static void start_game(struct shim *s)
     s->state.started_ms = proc_monotonic_ms();
     s->parent = true;
     tell(s, SHIM_HELLO);
-    settle(s);
+    if (!s->spare)
+        settle(s);
 }
 
 static void adopt_game(struct shim *s, const struct shim_message *m, const int fds[SHIM_FDS_MAX])
@@ -381,9 +450,11 @@ static void await_order(struct shim *s)
     struct shim_message m;
     int fds[SHIM_FDS_MAX];
     do {
-        if (talk_receive(s->control, &m, fds, NULL, 0) <= 0)
+        if (talk_receive(s->control, &m, fds, NULL, 0) <= 0) {
+            drop_spare(s);
             _exit(0);
-    } while (m.kind == SHIM_NOTE); /* the order will say the same */
+        }
+    } while (m.kind == SHIM_NOTE || m.kind == SHIM_MARK); /* the order will say the same */
     if (!(m.fds & SHIM_FD_JOB) || !read_job(s, fds[3]))
         _exit(EXIT_JOB);
     if (m.kind == SHIM_ADOPT && m.fds & SHIM_FD_PIDFD) {
@@ -430,8 +501,8 @@ static int patience(const struct shim *s)
 {
     if (s->ended && !s->parent && !s->state.over)
         return ASK_AGAIN_MS;
-    if (s->listening < 0)
-        return SETTLE_AGAIN_MS;
+    if (!s->settled)
+        return s->spare ? SETTLE_MS : SETTLE_AGAIN_MS;
     return s->state.over && s->control < 0 ? LOOK_ROUND_MS : -1;
 }
 
@@ -441,10 +512,10 @@ static void turn(struct shim *s)
     struct pollfd fds[] = {{.fd = s->control, .events = POLLIN},
                            {.fd = s->listening, .events = POLLIN},
                            {.fd = s->children, .events = POLLIN},
-                           {.fd = s->out_fd, .events = POLLIN},
+                           {.fd = s->spare ? -1 : s->out_fd, .events = POLLIN},
                            {.fd = watch ? s->pidfd : -1, .events = POLLIN}};
     int n = poll(fds, 5, patience(s));
-    if (n == 0 && s->listening < 0)
+    if (n == 0 && !s->settled)
         settle(s);
     else if (n == 0 && s->state.over && s->control < 0 && access(SHIM_SOCKET, F_OK) < 0)
         _exit(0); /* nobody can find us any more */
@@ -482,6 +553,8 @@ int main(int argc, char **argv)
     proc_boot_id(s.state.boot_id);
     start_prepare();
     (void)make_pipes(&s); /* what fails is tried again when they are needed, and told then */
+    if (argc > 2)
+        lay_in_home(&s, argv[2]);
     await_order(&s);
     if (argc > 1)
         write_title(&s, argv[1]);

@@ -6,8 +6,9 @@
  *     ├─ posix_spawn, perhaps long before ─────▶ new session, waits
  *     ├─ GO + job ─────────────────────────────▶ starts the game server
  *     ◀────────── HELLO + pidfd, output, input, job
- *     │                                          makes its home and listens there
+ *     │                                          makes its home, unless it has, and listens there
  *     ├─ NOTE (state) ─────────────────────────▶ kept for the next agent
+ *     ├─ MARK (state) ─────────────────────────▶ the same, but nothing is written for it alone
  *     ◀──────────────────── OVER + last output   the game server and all it had started are gone
  *     ├─ BYE ──────────────────────────────────▶ leaves
  *
@@ -32,7 +33,7 @@ enum {
 #define SHIM_LOG "log"         /* the newest; then log.1, log.2, … */
 #define SHIM_STAY UINT32_C(~0) /* the uid of the agent */
 
-enum shim_kind { SHIM_GO = 1, SHIM_ADOPT, SHIM_NOTE, SHIM_BYE, SHIM_HELLO, SHIM_OVER };
+enum shim_kind { SHIM_GO = 1, SHIM_ADOPT, SHIM_NOTE, SHIM_BYE, SHIM_HELLO, SHIM_OVER, SHIM_MARK };
 
 /* Descriptors that come with a message, in this order. */
 enum { SHIM_FD_PIDFD = 1, SHIM_FD_OUT = 2, SHIM_FD_IN = 4, SHIM_FD_JOB = 8, SHIM_FDS_MAX = 4 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -79,6 +80,7 @@ static enum shim_step become(const struct start *s)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     umask(022);
+    sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0}); /* we are a batch job */
     if (dup2(s->in_fd, 0) < 0 || dup2(s->out_fd, 1) < 0 || dup2(s->out_fd, 2) < 0)
         return SHIM_STEP_START;
     if (*s->cgroup && join_cgroup(s->cgroup) < 0)

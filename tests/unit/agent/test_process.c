@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -162,6 +163,20 @@ static int count_children(void)
     return each_child(is_no_spare);
 }
 
+/* Homes of shims that have no server yet, which are made ahead of time. */
+static int count_homes_ahead(const struct world *w)
+{
+    char path[96];
+    int n = 0;
+    snprintf(path, sizeof(path), "%s/agent/servers", w->folder);
+    DIR *folder = opendir(path);
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        n += strncmp(e->d_name, "spare-", 6) == 0;
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
 static void remove_folder(const struct world *w)
 {
     char command[128];
@@ -190,6 +205,7 @@ static void end(struct world *w)
     loop_done(&w->loop);
     while (waitpid(-1, NULL, 0) > 0) /* the spares go with us */
         continue;
+    assert_int_equal(count_homes_ahead(w), 0);
     remove_folder(w);
     in_use = NULL;
 }
@@ -321,6 +337,8 @@ static void own_uid_and_limits(void **state)
     struct process *idle = spawn(&w, 1, "idle", NULL);
     struct process *p = spawn(&w, 2, "show", NULL);
     RUN_UNTIL(&w, process_state(p) == PROCESS_OVER && says(idle, "ready"));
+    assert_int_equal(sched_getscheduler(process_pid(idle)), SCHED_OTHER);
+    assert_int_equal(sched_getscheduler(parent_of(process_pid(idle))), SCHED_BATCH);
     char text[200];
     snprintf(text, sizeof(text), "status Uid:\t%d\t%d\t%d\t%d\nstatus Gid:\t%d", UID_FIRST + 1,
              UID_FIRST + 1, UID_FIRST + 1, UID_FIRST + 1, UID_FIRST + 1);
@@ -902,6 +920,60 @@ static void places_are_counted(void **state)
     end(&w);
 }
 
+/* ── homes ahead of time ───────────────────────────────────────────────────────────────────── */
+
+enum { SPARES = 4 };
+
+static void one_that_was_just_being_started_is_taken_over(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    for (int64_t server = 1; server <= 10; server++) {
+        process_go(spawn(&w, server, "idle", NULL));
+        close_agent(&w);
+        open_agent(&w);
+        struct process *p = processes_find(w.ps, server);
+        assert_non_null(p);
+        assert_true(process_was_adopted(p));
+        RUN_UNTIL(&w, says(p, "ready"));
+        RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    }
+    assert_int_equal(processes_count(w.ps), 10);
+    end(&w);
+}
+
+static int kill_spare(pid_t pid)
+{
+    return is_spare(pid) && kill(pid, SIGKILL) == 0;
+}
+
+static int count_spare(pid_t pid)
+{
+    return is_spare(pid);
+}
+
+static void homes_of_spares_that_were_killed_are_cleared_away(void **state)
+{
+    (void)state;
+    static struct world w;
+    char left[128];
+    prepare(&w);
+    open_loop(&w);
+    snprintf(left, sizeof(left), "mkdir -p %s/agent/servers/spare-1-1", w.folder);
+    assert_int_equal(system(left), 0);
+    open_agent(&w);
+    RUN_UNTIL(&w, access(left + strlen("mkdir -p "), F_OK) != 0);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    assert_int_equal(each_child(kill_spare), SPARES);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == 0);
+    struct process *p = spawn(&w, 1, "idle", NULL); /* has one that is started for it */
+    RUN_UNTIL(&w, says(p, "ready"));
+    RUN_UNTIL(&w, each_child(count_spare) == SPARES && count_homes_ahead(&w) == SPARES);
+    end(&w);
+}
+
 #define TEST(name_) cmocka_unit_test_teardown(name_, end_what_is_left)
 
 int main(void)
@@ -928,6 +1000,8 @@ int main(void)
         TEST(a_port_is_given_again_only_when_forgotten),
         TEST(ports_of_others_are_not_given),
         TEST(places_are_counted),
+        TEST(one_that_was_just_being_started_is_taken_over),
+        TEST(homes_of_spares_that_were_killed_are_cleared_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
