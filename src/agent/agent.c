@@ -79,7 +79,7 @@ static void put_games(const struct agent *a, struct json_writer *w)
     json_key(w, "servers");
     json_open_array(w);
     for (size_t at = 0; (g = games_next(&a->games, &at));) {
-        if (g->phase != GAME_OVER)
+        if (g->phase != GAME_OVER && !g->prepared)
             put_game(w, g);
     }
     json_close_array(w);

@@ -113,13 +113,14 @@ void door_admit(struct door *d, const char *token)
 
 /* ── what can be asked ─────────────────────────────────────────────────────────────────────── */
 
-static void on_spawn(struct door *d, struct http_request *r)
+static void on_spawn(struct door *d, struct http_request *r, bool prepare)
 {
     char why[GAME_WHY_MAX] = "";
-    int err = games_spawn(d->games, http_body(r), why);
+    int err = prepare ? games_prepare(d->games, http_body(r), why)
+                      : games_spawn(d->games, http_body(r), why);
     if (err == 0)
         agree(r, STATUS_ACCEPTED);
-    else if (err == ERR_BAD_ARGUMENT)
+    else if (err == ERR_BAD_ARGUMENT || err == ERR_BUSY)
         refuse(r, err, why);
     else
         refuse_as(r, STATUS_CONFLICT, err_code(err), why);
@@ -373,7 +374,9 @@ static void on_request(void *user, struct http_request *r)
     if (http_too_large(r))
         refuse(r, ERR_TOO_LARGE, "The body is larger than 512 KiB.");
     else if (strcmp(path, "/spawn") == 0 && http_method(r) == HTTP_POST)
-        on_spawn(d, r);
+        on_spawn(d, r, false);
+    else if (strcmp(path, "/prepare") == 0 && http_method(r) == HTTP_POST)
+        on_spawn(d, r, true);
     else if (strncmp(path, servers, strlen(servers)) == 0)
         route_server(d, r, path + strlen(servers));
     else

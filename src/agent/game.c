@@ -8,6 +8,7 @@
 #include "base/log.h"
 
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum {
     GAP_MAX_MS = 1000,           /* what one tick may add to our time */
     ADOPTED_GRACE_MS = 5 * 1000, /* a starting game has at least this long after we returned */
     GIVEN_UP_GRACE_MS = 5 * 1000,
+    PREPARED_MS = 5 * 1000, /* the spawn follows when a disk has taken what comes before it */
 };
 
 struct game *games_find(const struct games *gs, int64_t server)
@@ -205,6 +207,15 @@ static void keep_what_was(struct game *g)
     buf_done(&all);
 }
 
+/* Nobody was told of it, and nobody will be. */
+static void discard(struct game *g)
+{
+    outbox_end(g->games->outbox, g->server);
+    if (g->process)
+        process_discard(g->process);
+    game_free(g);
+}
+
 void games_process_over(void *user, struct process *p)
 {
     struct games *gs = user;
@@ -213,6 +224,11 @@ void games_process_over(void *user, struct process *p)
     struct buf lines = {0};
     if (!g || g->process != p) {
         process_forget(p);
+        return;
+    }
+    if (g->prepared) { /* its end is told when it is asked for, unless it was we who ended it */
+        if (g->why[0])
+            discard(g);
         return;
     }
     keep_what_was(g);
@@ -234,6 +250,11 @@ void games_process_over(void *user, struct process *p)
     process_forget(p); /* it is told: its ports may be given again */
 }
 
+static bool runs(const struct game *g)
+{
+    return g->process && process_state(g->process) != PROCESS_OVER;
+}
+
 void game_end(struct game *g, int64_t grace_ms, const char *why)
 {
     char quoted[LOG_QUOTE_MAX + 8];
@@ -241,6 +262,10 @@ void game_end(struct game *g, int64_t grace_ms, const char *why)
         return;
     if (!g->why[0])
         snprintf(g->why, sizeof(g->why), "%s", why);
+    if (g->prepared && !runs(g)) {
+        g->prepared_until_ms = 0;
+        return;
+    }
     if (g->phase == GAME_FETCHING) {
         deployments_drop(g->games->deployments, g);
         tell_failed(g, g->why, STR(""));
@@ -262,6 +287,8 @@ static void bind_link(struct game *g)
     char sentence[GAME_WHY_MAX];
     g->link = links_bind(g->games->links, process_endpoint(g->process),
                          process_take_listener(g->process), g->server, game_message, g, why);
+    if (g->link && g->prepared)
+        game_link_hold(g->link);
     if (g->link)
         return;
     snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
@@ -274,6 +301,7 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
 {
     struct games *gs = g->games;
     g->spawn->spec.folder = folder;
+    g->spawn->spec.prepared = g->prepared;
     int err = processes_spawn(gs->processes, &g->spawn->spec, &g->process, why);
     spawn_free(g->spawn); /* with its tokens; the process has what it needs */
     g->spawn = NULL;
@@ -284,7 +312,7 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
     move(g, GAME_STARTING);
     process_go(g->process); /* the rest, and the answer to whoever asked, while it starts */
     bind_link(g);
-    if (g->link)
+    if (g->link && !g->prepared)
         outbox_expect(gs->outbox, g->server);
     return 0;
 }
@@ -295,36 +323,90 @@ static void on_folder(void *user, const char *folder, const char *why)
     char sentence[GAME_WHY_MAX] = "";
     if (folder && start(g, folder, sentence) == 0)
         return;
+    if (g->prepared) { /* whoever asks for it hears the same */
+        discard(g);
+        return;
+    }
     tell_failed(g, folder ? sentence : why, STR(""));
     lay_to_rest(g);
 }
 
-int games_spawn(struct games *gs, struct str body, char why[GAME_WHY_MAX])
+/* What was begun for it goes on, and what has come of it is told. */
+static void confirm(struct game *g)
 {
-    struct spawn *spawn = NULL;
-    int err = spawn_read(body, &spawn, why);
-    if (err != 0)
-        return err;
-    if (games_find(gs, spawn->spec.server)) {
-        spawn_free(spawn);
+    g->prepared = false;
+    if (!g->process)
+        return;
+    process_confirm(g->process);
+    if (!runs(g)) {
+        games_process_over(g->games, g->process);
+    } else if (g->link) {
+        outbox_expect(g->games->outbox, g->server);
+        game_link_release(g->link);
+    }
+}
+
+/* It is there. A number that was given and not stored can be given again, to another room: whoever
+ * made the first one was killed before it could be confirmed, or leads no more. */
+static int ask_again(struct game *g, const uint8_t asked[GAME_ASKED_BYTES], char why[GAME_WHY_MAX])
+{
+    if (!g->prepared)
+        return 0;
+    if (memcmp(g->asked, asked, GAME_ASKED_BYTES) == 0 && !g->why[0]) {
+        confirm(g);
         return 0;
     }
-    if (gs->leaving) {
-        spawn_free(spawn);
-        snprintf(why, GAME_WHY_MAX, "This host is leaving and starts nothing new.");
-        return ERR_NOT_READY;
-    }
+    snprintf(why, GAME_WHY_MAX,
+             "Another server was prepared under this number; it is ended first.");
+    game_end(g, 0, "another one was asked for under its number");
+    return ERR_BUSY;
+}
+
+static int begin(struct games *gs, struct spawn *spawn, const uint8_t asked[GAME_ASKED_BYTES],
+                 bool prepared, char why[GAME_WHY_MAX])
+{
     struct game *g = game_new(gs, spawn->spec.server, spawn->spec.session);
     g->spawn = spawn;
+    g->prepared = prepared;
+    g->prepared_until_ms = gs->now_ms + PREPARED_MS;
+    memcpy(g->asked, asked, GAME_ASKED_BYTES);
     if (spawn->has_deployment) {
         move(g, GAME_FETCHING);
         deployments_get(gs->deployments, spawn->deployment, on_folder, g);
         return 0;
     }
-    err = start(g, NULL, why);
+    int err = start(g, NULL, why);
     if (err != 0)
         game_free(g);
     return err == ERR_ALREADY_OVER ? 0 : err;
+}
+
+static int ask(struct games *gs, struct str body, bool prepared, char why[GAME_WHY_MAX])
+{
+    struct spawn *spawn = NULL;
+    uint8_t asked[GAME_ASKED_BYTES];
+    int err = spawn_read(body, &spawn, why);
+    if (err != 0)
+        return err;
+    crypto_generichash(asked, sizeof(asked), (const uint8_t *)body.at, body.len, NULL, 0);
+    struct game *g = games_find(gs, spawn->spec.server);
+    if (!g && !gs->leaving)
+        return begin(gs, spawn, asked, prepared, why);
+    spawn_free(spawn);
+    if (g)
+        return prepared ? 0 : ask_again(g, asked, why);
+    snprintf(why, GAME_WHY_MAX, "This host is leaving and starts nothing new.");
+    return ERR_NOT_READY;
+}
+
+int games_spawn(struct games *gs, struct str body, char why[GAME_WHY_MAX])
+{
+    return ask(gs, body, false, why);
+}
+
+int games_prepare(struct games *gs, struct str body, char why[GAME_WHY_MAX])
+{
+    return ask(gs, body, true, why);
 }
 
 /* ── what the agent before us left ─────────────────────────────────────────────────────────── */
@@ -337,8 +419,9 @@ static void adopt(struct games *gs, struct process *p)
     int64_t left_ms = process_spec(p)->spawn_timeout_ms - gone_ms;
     g->process = p;
     secrets_take_spec(&g->secrets, process_spec(p));
-    g->called_inited =
-        state != PROCESS_STARTING || outbox_find_verb(gs->outbox, g->server, "inited");
+    g->called_inited = (state != PROCESS_STARTING && state != PROCESS_PREPARED) ||
+                       outbox_find_verb(gs->outbox, g->server, "inited");
+    g->prepared = state == PROCESS_PREPARED;
     if (state == PROCESS_ENDING || state == PROCESS_OVER)
         move(g, GAME_ENDING);
     else if (state == PROCESS_RUNNING)
@@ -349,6 +432,8 @@ static void adopt(struct games *gs, struct process *p)
     bind_link(g);
     log_line(LOG_INFO, "took over a game server", "server=%" PRId64 " pid=%d state=%s", g->server,
              (int)process_pid(p), game_state_name(g));
+    if (g->prepared) /* how it was asked for is not known any more */
+        game_end(g, 0, "its agent was replaced before it was asked for");
 }
 
 void games_adopt(struct games *gs)
@@ -391,11 +476,24 @@ void games_done(struct games *gs)
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
 
+/* The spawn has not come. */
+static void expire(struct game *g)
+{
+    if (runs(g)) {
+        game_end(g, 0, "it was prepared and not asked for");
+    } else {
+        deployments_drop(g->games->deployments, g);
+        discard(g);
+    }
+}
+
 static void watch(struct game *g)
 {
     char why[GAME_WHY_MAX];
     bool late = g->games->now_ms >= g->deadline_ms;
-    if (g->phase == GAME_STARTING && late) {
+    if (g->prepared && g->games->now_ms >= g->prepared_until_ms) {
+        expire(g);
+    } else if (g->phase == GAME_STARTING && late) {
         snprintf(why, sizeof(why), "The server did not initialise in %g s.",
                  (double)process_spec(g->process)->spawn_timeout_ms / 1000);
         g->timed_out = true;

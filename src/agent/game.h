@@ -29,6 +29,7 @@ enum {
     GAME_LOG_BYTES = 16 * 1024, /* of its output, kept after its end */
     GAME_ANSWERS_MAX = 32,      /* calls whose answers are kept for a repeat */
     GAMES_OVER_MAX = 256,       /* games that are over and still known */
+    GAME_ASKED_BYTES = 32,
 };
 
 /*   FETCHING ──its deployment is there──▶ STARTING ──inited──▶ INITING ──taken──▶ RUNNING
@@ -60,6 +61,13 @@ struct game {
     int64_t session;
     enum game_phase phase;
     bool called_inited;
+
+    /* It was asked to prepare and not yet to spawn: nobody hears of it, and it is ended when the
+     * spawn does not come. */
+    bool prepared;
+    int64_t prepared_until_ms;
+    uint8_t asked[GAME_ASKED_BYTES]; /* a hash of how it was asked for */
+
     struct spawn *spawn;     /* FETCHING */
     struct process *process; /* from STARTING to ENDING */
     struct game_link *link;  /* the same */
@@ -116,8 +124,11 @@ void games_adopt(struct games *gs);
 void games_tick(struct games *gs, int64_t monotonic_ms);
 
 /* Starts what a spawn request says. 0: it is being started, or was already; else an error with a
- * sentence. */
+ * sentence. ERR_BUSY: something else was prepared under its number and is being ended. */
 int games_spawn(struct games *gs, struct str body, char why[GAME_WHY_MAX]);
+
+/* The same before it is certain that it will be asked for: with the same bytes, soon. */
+int games_prepare(struct games *gs, struct str body, char why[GAME_WHY_MAX]);
 
 /* process_ops.over: a process has ended. */
 void games_process_over(void *user, struct process *p);

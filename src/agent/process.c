@@ -553,7 +553,7 @@ int processes_spawn(struct processes *ps, const struct process_spec *spec, struc
         process_free(p);
         return err;
     }
-    p->state = PROCESS_STARTING;
+    p->state = spec->prepared ? PROCESS_PREPARED : PROCESS_STARTING;
     p->shim.since_ms = proc_wall_ms();
     p->waits_for_go = true;
     map_put(&ps->by_server, (uint64_t)spec->server, p);
@@ -627,6 +627,14 @@ void process_await_pid(struct process *p)
     shim_await_hello(p);
 }
 
+void process_confirm(struct process *p)
+{
+    if (p->state != PROCESS_PREPARED)
+        return;
+    p->state = PROCESS_STARTING;
+    shim_mark(p);
+}
+
 void process_inited(struct process *p)
 {
     process_await_pid(p);
@@ -671,20 +679,36 @@ int process_write(struct process *p, struct str line)
     return writev(p->fds[FD_IN], parts, 2) == (ssize_t)line.len + 1 ? 0 : ERR_IO;
 }
 
-void process_forget(struct process *p)
+static void forget(struct process *p, const char *home_after)
 {
     struct processes *ps = p->owner;
     char home[PATH_MAX];
-    char after[PATH_MAX];
     int64_t server = p->spec.server;
     assert(p->state == PROCESS_OVER);
     shim_bye(p);
     process_home(ps, server, home);
-    process_home_after(ps, server, after);
-    rename(home, after);
+    rename(home, home_after);
     process_leave(ps, server, (int)p->job->slot, p->endpoint);
     ports_give(&ps->ports, p->job->ports, p->job->n_ports);
     give_slot(p);
     map_remove(&ps->by_server, (uint64_t)server);
     process_free(p);
+}
+
+void process_forget(struct process *p)
+{
+    char after[PATH_MAX];
+    process_home_after(p->owner, p->spec.server, after);
+    forget(p, after);
+}
+
+void process_discard(struct process *p)
+{
+    struct processes *ps = p->owner;
+    char away[PATH_MAX + 16];
+    char after[PATH_MAX];
+    process_home_after(ps, p->spec.server, after);
+    snprintf(away, sizeof(away), "%s.discarded", after);
+    forget(p, away);
+    sweep_folder(ps, away);
 }

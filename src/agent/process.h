@@ -24,8 +24,17 @@ enum {
 };
 
 /*   STARTING ──process_inited──▶ RUNNING ──▶ ENDING ──▶ OVER (kept until process_forget)
- *      └────────────────────────────────────────┴──▶ OVER */
-enum process_state { PROCESS_STARTING = 1, PROCESS_RUNNING, PROCESS_ENDING, PROCESS_OVER };
+ *      ▲ └────────────────────────────────────────┴──▶ OVER
+ *      └─process_confirm─ PREPARED ──▶ ENDING, OVER
+ *
+ * Kept by shims: append only. */
+enum process_state {
+    PROCESS_STARTING = 1,
+    PROCESS_RUNNING,
+    PROCESS_ENDING,
+    PROCESS_OVER,
+    PROCESS_PREPARED, /* as STARTING, but it is not known yet whether anybody wants it */
+};
 
 /* How to start one. Everything is copied. */
 struct process_spec {
@@ -34,6 +43,7 @@ struct process_spec {
     const char *binary; /* a path; relative to `folder` when it is not absolute */
     const char *folder; /* working directory: the deployment's, read-only; NULL = its scratch */
     bool endpoint_uri;  /* argv[1] is "ipc://…" instead of the path */
+    bool prepared;      /* PREPARED at first */
     int n_ports;        /* 1..4, from the pool */
     const char *const *arguments; /* closed by NULL */
     const char *const *env;       /* "KEY=value", closed by NULL: the whole environment */
@@ -119,6 +129,9 @@ void process_await_pid(struct process *p);
 /* It says that it can be played on, and that was heard. */
 void process_inited(struct process *p);
 
+/* PREPARED: somebody wants it. */
+void process_confirm(struct process *p);
+
 /* SIGTERM now, SIGKILL after grace_ms; grace_ms 0 = SIGKILL now. Through its pidfd. */
 void process_end(struct process *p, int64_t grace_ms);
 
@@ -137,3 +150,6 @@ const char *process_why(const struct process *p);
 
 /* OVER and told: reaped, its files are swept after a while, its port may be given again. */
 void process_forget(struct process *p);
+
+/* The same for one that nobody ever wanted: nothing is kept of it, and its number is free. */
+void process_discard(struct process *p);

@@ -82,7 +82,8 @@ static bool take_job(struct process *p, int fd, size_t offset, int64_t server)
 
 static void take_state(struct process *p, const struct shim_state *state)
 {
-    bool known = state->state >= PROCESS_STARTING && state->state <= PROCESS_ENDING;
+    bool known = (state->state >= PROCESS_STARTING && state->state <= PROCESS_ENDING) ||
+                 state->state == PROCESS_PREPARED;
     p->adopted = true;
     p->shim = *state;
     p->state = known ? (enum process_state)state->state : PROCESS_STARTING;

@@ -535,6 +535,27 @@ static void spawn(struct agents *a, const struct spawn *s)
     buf_done(&token);
 }
 
+/* Nobody waits for what becomes of it: an agent that does not know this is asked by the spawn. */
+static void on_prepare_done(void *user, const struct http_reply *reply)
+{
+    (void)user, (void)reply;
+}
+
+/* The spawn must say the same, to the byte. A token is another each time, so who wants one waits.
+ */
+static void prepare(struct agents *a, const struct spawn *s)
+{
+    char url[URL_MAX];
+    const struct launch *l = launch_of(a, s->fleet);
+    struct agent_call draft = {
+        .what = "prepare", .done = on_prepare_done, .host = s->host, .server = s->server};
+    if (!l || l->token_account[0])
+        return;
+    write_spawn(a, l, s);
+    close_spawn(&a->body, STR(""));
+    (void)begin(a, &draft, HTTP_POST, copy_url(url, s->url), "/prepare", scratch(a));
+}
+
 /* ── the others ────────────────────────────────────────────────────────────────────────────── */
 
 static void terminate(struct agents *a, const struct effect *e)
@@ -570,7 +591,8 @@ static void kick(struct agents *a, const struct effect *e)
 /* A fleet of Kubernetes is a host to core, too, and has no agent: see agones.h. */
 static bool is_cluster(const struct effect *e)
 {
-    struct str url = e->kind == EFFECT_SPAWN ? e->spawn->url : e->ip;
+    bool spawn = e->kind == EFFECT_SPAWN || e->kind == EFFECT_PREPARE;
+    struct str url = spawn ? e->spawn->url : e->ip;
     return url.len >= 7 && memcmp(url.at, "agones:", 7) == 0;
 }
 
@@ -581,6 +603,8 @@ void agents_release(struct agents *a, const struct effect *effects, size_t n)
             continue;
         if (effects[i].kind == EFFECT_SPAWN)
             spawn(a, effects[i].spawn);
+        else if (effects[i].kind == EFFECT_PREPARE)
+            prepare(a, effects[i].spawn);
         else if (effects[i].kind == EFFECT_TERMINATE)
             terminate(a, &effects[i]);
         else if (effects[i].kind == EFFECT_KICK_SEAT)

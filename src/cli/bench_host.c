@@ -82,17 +82,17 @@ static bool text_of(const struct buf *json, const char *key, char *dst, size_t c
     return end && str_copy(dst, cap, (struct str){at, (size_t)(end - at)});
 }
 
-/* Takes one spawn and says that the server is ready. */
-static bool start_server(struct bench_host *h, struct bench *b, char server[24])
+/* Takes one request of Muster's about a server. */
+static bool take_command(struct bench_host *h, char request[REQUEST_MAX], char server[24])
 {
     static const char taken[] = "HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\n"
                                 "Content-Length: 2\r\nConnection: close\r\n\r\n{}";
-    char request[REQUEST_MAX] = "", body[512];
     int fd = accept(h->listening, NULL, NULL);
     size_t len = 0;
     ssize_t n = 1;
-    while (fd >= 0 && n > 0 && !strstr(request, "\"server_id\":\"") && len < sizeof(request) - 1) {
-        n = recv(fd, request + len, sizeof(request) - 1 - len, 0);
+    request[0] = '\0';
+    while (fd >= 0 && n > 0 && !strstr(request, "\"server_id\":\"") && len < REQUEST_MAX - 1) {
+        n = recv(fd, request + len, REQUEST_MAX - 1 - len, 0);
         len += n > 0 ? (size_t)n : 0;
         request[len] = '\0';
     }
@@ -101,6 +101,17 @@ static bool start_server(struct bench_host *h, struct bench *b, char server[24])
               bench_send(fd, (struct str){taken, sizeof(taken) - 1});
     if (fd >= 0)
         close(fd);
+    return ok;
+}
+
+/* Takes one spawn, whatever is said before it, and says that the server is ready. */
+static bool start_server(struct bench_host *h, struct bench *b, char server[24])
+{
+    char request[REQUEST_MAX], body[512];
+    bool ok = true;
+    do
+        ok = take_command(h, request, server);
+    while (ok && strncmp(request, "POST /spawn ", 12) != 0);
     snprintf(body, sizeof(body),
              "{\"name\":\"bench\",\"events\":[{\"server\":\"%s\",\"seq\":1,\"event\":\"inited\","
              "\"pid\":1,\"ports\":[1]}]}",

@@ -33,6 +33,8 @@ struct total {
     int64_t successes;
     int64_t waited;
     int64_t seats;
+    int64_t prepared;
+    int64_t prepared_in_vain;
     int64_t sought;
     int64_t lined_up;
     int64_t served;
@@ -99,6 +101,8 @@ static void add(const struct plan *plan, struct total *total, const struct repor
     total->successes += r->successes;
     total->waited += r->waited;
     total->seats += r->seats;
+    total->prepared += r->prepared;
+    total->prepared_in_vain += r->prepared_in_vain;
     total->sought += r->sought;
     total->lined_up += r->lined_up;
     total->served += r->served;
@@ -241,9 +245,9 @@ static void print_json(const struct plan *plan, const struct total *t, double se
     printf("{\"seeds\":%" PRId64 ",\"violations\":%" PRId64 ",\"steps\":%" PRId64
            ",\"simulated_hours\":%.2f,\"seconds\":%.2f,\"first_seed\":%" PRIu64
            ",\"answers\":%" PRId64 ",\"successes\":%" PRId64 ",\"waited\":%" PRId64
-           ",\"seats\":%" PRId64,
+           ",\"seats\":%" PRId64 ",\"prepared\":%" PRId64 ",\"prepared_in_vain\":%" PRId64,
            plan->seeds, t->violations, t->steps, t->simulated_hours, seconds, plan->first,
-           t->answers, t->successes, t->waited, t->seats);
+           t->answers, t->successes, t->waited, t->seats, t->prepared, t->prepared_in_vain);
     printf(",\"allocations\":%" PRId64 ",\"queued\":%" PRId64 ",\"from_queue\":%" PRId64
            ",\"friends\":%" PRId64 ",\"parties\":%" PRId64 ",\"in_cluster\":%" PRId64
            ",\"published\":%" PRId64 ",\"redelivered\":%" PRId64,
@@ -285,11 +289,11 @@ static void print_total(const struct plan *plan, const struct total *t, double s
            " given back, %" PRId64 " commits of unknown outcome, %" PRId64 " fenced",
            t->takeovers, t->silenced, t->step_downs, t->unknown_commits, t->fenced_commits);
     printf("\nwent through: %" PRId64 " answers (%" PRId64 " successes, %" PRId64
-           " waited), %" PRId64 " seats in rooms, %" PRId64 " crashes, %" PRId64
-           " restores, %" PRId64 " failed commits, %" PRId64
-           " cut connections; hash of all traces %016" PRIx64 "\n",
-           t->answers, t->successes, t->waited, t->seats, t->crashes, t->restores,
-           t->failed_commits, t->cuts, t->hash);
+           " waited), %" PRId64 " seats in rooms, %" PRId64 " servers prepared (%" PRId64
+           " in vain), %" PRId64 " crashes, %" PRId64 " restores, %" PRId64
+           " failed commits, %" PRId64 " cut connections; hash of all traces %016" PRIx64 "\n",
+           t->answers, t->successes, t->waited, t->seats, t->prepared, t->prepared_in_vain,
+           t->crashes, t->restores, t->failed_commits, t->cuts, t->hash);
 }
 
 int sim_run(int argc, char **argv)

@@ -24,7 +24,7 @@ struct batch {
     struct buf changes;       /* encoded by core_seal; empty = nothing to commit */
     size_t n_changes;         /* how many those are */
     struct effects effects;   /* leave when the batch is durable */
-    struct effects immediate; /* heartbeat acknowledgements: leave at once */
+    struct effects immediate; /* what leaves at once, because it tells nothing that is stored */
 };
 
 void batch_done(struct batch *b);

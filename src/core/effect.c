@@ -38,6 +38,7 @@ const char *effect_name(enum effect_kind kind)
         [EFFECT_PING] = "PING",
         [EFFECT_CLOSE] = "CLOSE",
         [EFFECT_SPAWN] = "SPAWN",
+        [EFFECT_PREPARE] = "PREPARE",
         [EFFECT_TERMINATE] = "TERMINATE",
         [EFFECT_KICK_SEAT] = "KICK_SEAT",
         [EFFECT_RESULT] = "RESULT",

@@ -46,6 +46,7 @@ enum effect_kind {
 
     /* To agents; conn is 0. Owed until EVENT_HOST_HEARD or a heartbeat says it is done. */
     EFFECT_SPAWN,     /* spawn */
+    EFFECT_PREPARE,   /* spawn: will follow, once it is stored. Leaves at once, and is not owed */
     EFFECT_TERMINATE, /* host, ip: the agent's URL, object: the server, text: why */
     EFFECT_KICK_SEAT, /* host, ip: the agent's URL, object: the server, token: the key, text: why */
 

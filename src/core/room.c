@@ -427,6 +427,7 @@ int room_load_row(struct core *core, const struct row_room *row)
         return ERR_FORMAT;
     struct room *room = enter(core, row, fleet, version);
     room->object.stored = true;
+    room->prepared = true;
     count(core, room, 1);
     if (ended)
         list_append(&core->rooms_ended, &room->in_ended);

@@ -43,6 +43,7 @@ struct room {
     bool listed;              /* in the heartbeat that is being looked at */
     bool confirmed;           /* its host has said that it has it */
     bool no_login;            /* its last spawn was not said, for want of a token */
+    bool prepared;            /* its host was told that a spawn will come, or need not be */
     int32_t shelved_at;       /* free seats it was shelved with */
     bool shelved;             /* among the open rooms of its version */
     int64_t asked_us;         /* the door's clock when it was asked for; 0 = unknown */

@@ -37,7 +37,18 @@ void room_terminate(struct core *core, const struct host *host, int64_t server, 
     e->text = why;
 }
 
-static void spawn(struct core *core, const struct room *room)
+/* A host may begin while the room is being stored, which takes as long as half of what is left to
+ * do here and there. It says nothing of what it has begun, and ends it, unless the spawn itself
+ * comes: so whatever becomes of the batch, nothing was promised. */
+static void prepare(struct core *core, struct room *room, const struct spawn *s)
+{
+    bool agent = room->fleet->config && room->fleet->config->provider == PROVIDER_AGENT;
+    if (agent && !room->prepared)
+        batch_immediate(core->out, EFFECT_PREPARE, 0)->spawn = s;
+    room->prepared = true;
+}
+
+static void spawn(struct core *core, struct room *room)
 {
     const struct deployment *deployment = deployment_find(core, room->row.deployment);
     struct spawn *s = arena_alloc(&core->out->arena, sizeof(*s));
@@ -57,6 +68,7 @@ static void spawn(struct core *core, const struct room *room)
         route_spawn(core, room, s);
     if (deployment)
         memcpy(s->digest, deployment->row.digest, sizeof(s->digest));
+    prepare(core, room, s);
     effect_add(core, EFFECT_SPAWN, 0)->spawn = s;
 }
 

@@ -17,6 +17,7 @@ enum {
     WAKE_MS = 1000,
     MACHINE_BEAT_MS = 5000,
     ANSWER_MS = 5000,
+    PREPARED_MS = 5000,
     DISK_MS = 10 * 1000, /* what is decided is told when a slow disk has it, and the one before */
 };
 
@@ -116,7 +117,7 @@ struct happening *reply_later(struct world *w, const struct effect *e, int64_t d
     reply->state = e->event;
     reply->bus = e->verb;
     reply->status = -1;
-    if (e->kind == EFFECT_SPAWN)
+    if (e->kind == EFFECT_SPAWN || e->kind == EFFECT_PREPARE)
         copy_spawn(reply, e->spawn);
     struct str text = e->kind == EFFECT_AGENT && e->taken ? e->taken->account : e->token;
     (void)str_copy(reply->text, sizeof(reply->text), text);
@@ -139,7 +140,8 @@ static int machine_at(const struct world *w, struct str url)
 
 void machine_command(struct world *w, const struct effect *e)
 {
-    int index = machine_at(w, e->kind == EFFECT_SPAWN ? e->spawn->url : e->ip);
+    bool spawn = e->kind == EFFECT_SPAWN || e->kind == EFFECT_PREPARE;
+    int index = machine_at(w, spawn ? e->spawn->url : e->ip);
     if (index < 0)
         world_broken(w, "%s to a host that never was", effect_name(e->kind));
     else
@@ -172,14 +174,16 @@ struct process *process_find(struct world *w, int64_t server)
     struct process *p = NULL;
     for (int i = 0; i < w->n_machines && !p; i++)
         p = process_on(&w->machines[i], server);
-    return p && p->state != PROCESS_GONE ? p : NULL;
+    return p && p->state != PROCESS_GONE && !p->prepared ? p : NULL;
 }
 
 struct process *process_some(struct world *w)
 {
     struct machine *m = &w->machines[random_between(&w->random, 0, w->n_machines - 1)];
-    return m->n_processes > 0 ? &m->processes[random_between(&w->random, 0, m->n_processes - 1)]
-                              : NULL;
+    if (m->n_processes == 0)
+        return NULL;
+    struct process *p = &m->processes[random_between(&w->random, 0, m->n_processes - 1)];
+    return p->prepared ? NULL : p;
 }
 
 /* The newest that finds no room is let go: what a game server cannot say it says again. */
@@ -226,11 +230,62 @@ static void copy_tokens(struct process *p, const char *tokens)
     }
 }
 
-static void hear_spawn(struct world *w, struct machine *m, const struct reply *command)
+static struct process *start_process(struct world *w, struct machine *m,
+                                     const struct reply *command)
+{
+    bool slow = random_chance(&w->random, m->slow_percent);
+    bool full = m->cluster && in_use(m) >= m->slots;
+    struct process *p = &m->processes[m->n_processes++];
+    if (command->deployment >= 0 && command->deployment < DEPLOYMENTS)
+        m->has[command->deployment] = true; /* fetched first */
+    *p = (struct process){.server = command->server, .session = command->session};
+    p->state = PROCESS_STARTING;
+    p->fails = random_chance(&w->random, m->fail_percent) || full;
+    copy_tokens(p, command->tokens);
+    p->changes_ms = w->now_ms + random_between(&w->random, 20, slow ? 60 * 1000 : 3000);
+    return p;
+}
+
+static void hear_prepare(struct world *w, struct machine *m, const struct reply *command)
 {
     bool known = process_on(m, command->server) || ran_here(m, command->server);
+    if (known || m->n_processes == MAX_PROCESSES)
+        return;
+    struct process *p = start_process(w, m, command);
+    p->prepared = true;
+    p->prepared_until_ms = w->now_ms + PREPARED_MS;
+    w->result->prepared++;
+}
+
+static void discard(struct machine *m, struct process *p)
+{
+    *p = m->processes[--m->n_processes];
+}
+
+/* What was begun for it goes on. False when it was begun for somebody else, whose room was never
+ * stored: it must go first. */
+static bool confirm(struct world *w, struct machine *m, struct process *p,
+                    const struct reply *command)
+{
+    if (p->session == command->session) {
+        p->prepared = false;
+        return true;
+    }
+    discard(m, p);
+    w->result->prepared_in_vain++;
+    say_heard(w, command, ERR_IO);
+    return false;
+}
+
+static void hear_spawn(struct world *w, struct machine *m, const struct reply *command)
+{
+    struct process *begun = process_on(m, command->server);
+    if (begun && begun->prepared && !confirm(w, m, begun, command))
+        return;
+    bool known = process_on(m, command->server) || ran_here(m, command->server);
     for (int i = 0; i < w->n_machines && !known; i++) {
-        if (process_on(&w->machines[i], command->server))
+        const struct process *other = process_on(&w->machines[i], command->server);
+        if (other && !other->prepared)
             world_wrong(w, "I9: server %" PRId64 " is started on two hosts", command->server);
     }
     const struct process *there = process_on(m, command->server);
@@ -242,18 +297,8 @@ static void hear_spawn(struct world *w, struct machine *m, const struct reply *c
         say_heard(w, command, ERR_BUSY);
         return;
     }
-    if (!known) {
-        bool slow = random_chance(&w->random, m->slow_percent);
-        bool full = m->cluster && in_use(m) >= m->slots;
-        struct process *p = &m->processes[m->n_processes++];
-        if (command->deployment >= 0 && command->deployment < DEPLOYMENTS)
-            m->has[command->deployment] = true; /* fetched first */
-        *p = (struct process){.server = command->server, .session = command->session};
-        p->state = PROCESS_STARTING;
-        p->fails = random_chance(&w->random, m->fail_percent) || full;
-        copy_tokens(p, command->tokens);
-        p->changes_ms = w->now_ms + random_between(&w->random, 20, slow ? 60 * 1000 : 3000);
-    }
+    if (!known)
+        (void)start_process(w, m, command);
     say_heard(w, command, 0);
 }
 
@@ -271,6 +316,11 @@ static void hear_command(struct world *w, struct machine *m, const struct reply 
     bool out_of_reach = is_cut(w, m) || m->agent_down;
     if (out_of_reach && m->cluster)
         return; /* it is asked again, sooner or later */
+    if (command->kind == EFFECT_PREPARE) {
+        if (!out_of_reach)
+            hear_prepare(w, m, command);
+        return;
+    }
     if (command->kind == EFFECT_SPAWN && !m->cluster && random_chance(&w->random, 5)) {
         say_heard(w, command, ERR_LOGIN_FAILED); /* without a token nobody is asked */
         return;
@@ -290,7 +340,7 @@ static void hear_command(struct world *w, struct machine *m, const struct reply 
 
 static void live(struct world *w, const struct machine *m, struct process *p)
 {
-    if (p->state == PROCESS_GONE || p->changes_ms > w->now_ms)
+    if (p->state == PROCESS_GONE || p->prepared || p->changes_ms > w->now_ms)
         return;
     if (p->state == PROCESS_STARTING && !p->fails) {
         p->state = PROCESS_RUNNING;
@@ -346,7 +396,7 @@ static void say_beat(struct world *w, struct machine *m)
     }
     for (int i = 0; i < m->n_processes; i++) {
         const struct process *p = &m->processes[i];
-        if (p->state == PROCESS_GONE)
+        if (p->state == PROCESS_GONE || p->prepared)
             continue;
         parcel->servers[beat->n_servers++] = (struct host_server){
             .server = p->server,
@@ -410,8 +460,22 @@ static void forget_gone(struct machine *m)
     }
 }
 
+/* Those whose time is over, or all of them: the next agent does not know what they were for. */
+static void discard_prepared(struct world *w, struct machine *m, bool all)
+{
+    for (int i = 0; i < m->n_processes; i++) {
+        struct process *p = &m->processes[i];
+        if (!p->prepared || (!all && w->now_ms < p->prepared_until_ms))
+            continue;
+        w->result->prepared_in_vain++;
+        discard(m, p);
+        i--;
+    }
+}
+
 static void agent_dies(struct world *w, struct machine *m)
 {
+    discard_prepared(w, m, true);
     m->agent_down = true;
     m->agent_back_ms = w->now_ms + random_between(&w->random, 500, 60 * 1000);
     for (int i = 0; i < m->n_processes; i++)
@@ -421,6 +485,7 @@ static void agent_dies(struct world *w, struct machine *m)
 void machine_wake(struct world *w, struct machine *m)
 {
     wake_after(w, m, WAKE_MS);
+    discard_prepared(w, m, false);
     for (int i = 0; i < m->n_processes; i++)
         live(w, m, &m->processes[i]);
     if (m->agent_down && (w->now_ms >= m->agent_back_ms || w->quiet)) {

@@ -118,7 +118,8 @@ void plane_release(struct node *n, const struct effect *effects, size_t n_effect
             matchmaker_hear(w, e);
             continue;
         }
-        if (e->kind == EFFECT_SPAWN || e->kind == EFFECT_TERMINATE || e->kind == EFFECT_KICK_SEAT) {
+        if (e->kind == EFFECT_SPAWN || e->kind == EFFECT_PREPARE || e->kind == EFFECT_TERMINATE ||
+            e->kind == EFFECT_KICK_SEAT) {
             machine_command(w, e);
             continue;
         }

@@ -30,6 +30,8 @@ struct sim_result {
     int64_t waited;                /* tickets that waited for servers to come back after a start */
     int64_t seats;                 /* in rooms, given to players */
     int64_t joined;                /* … of which they came to */
+    int64_t prepared;              /* servers that a host began before their room was stored */
+    int64_t prepared_in_vain;      /* … of which it ended by itself */
     int64_t sought;                /* allocations that were opened */
     int64_t lined_up;              /* … of which stood in line */
     int64_t served;                /* … and got a place from there */

@@ -241,9 +241,11 @@ struct process {
     int64_t server;
     int64_t session;
     enum process_state state;
-    bool fails;         /* it will never be ready */
-    int64_t changes_ms; /* when it is ready, or ends */
-    int64_t seq;        /* of its last report */
+    bool fails;                /* it will never be ready */
+    bool prepared;             /* nobody has asked for it yet, and nobody hears of it … */
+    int64_t prepared_until_ms; /* … and it goes when nobody does */
+    int64_t changes_ms;        /* when it is ready, or ends */
+    int64_t seq;               /* of its last report */
     struct report reports[MAX_REPORTS];
     int n_reports;
     conn_id asking; /* the first report is under way */

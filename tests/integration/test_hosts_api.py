@@ -181,7 +181,7 @@ def test_each_agent_is_called_with_a_token_of_its_own(world, ann):
             world.api.post(f"/v1/servers/{server.id}/terminate")
             host.terminated.get(timeout=20)
         for host, token in zip((one, two), tokens):
-            assert host.authorized == [f"Bearer {token}"] * 6, host.name
+            assert host.authorized == [f"Bearer {token}"] * 7, host.name
 
 
 # --- spawning

@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -469,25 +470,30 @@ def test_agent_and_shim_die_and_the_game_goes_on(make_rooms):
 
 
 def test_an_agent_that_dies_as_a_game_starts_finds_it_again(make_rooms):
-    """Killed the moment the game runs, and back at once: it is taken over, and the player placed."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Killed the moment the game runs, and back at once: it is taken over, or was only prepared and
+    is started again, and the player is placed."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         os.chmod(folder, 0o755)
         runs, game = Path(folder) / "runs", Path(folder) / "game"
         os.mkfifo(runs)
         runs.chmod(0o666)
+        said = os.fdopen(os.open(runs, os.O_RDWR), "rb", buffering=0)  # nobody waits to say it
+        stack.enter_context(said)
         game.write_text(f'#!/bin/sh\necho > {runs}\nexec {ARENA} "$@"\n')
         game.chmod(0o755)
         rooms = make_rooms(binary=game)
         for name in ("ann", "bob", "cid"):
             with ThreadPoolExecutor(1) as asking:
                 asked = asking.submit(rooms.create, name)
-                runs.read_text()
+                said.read(100)
                 rooms.agent.kill9()
                 rooms.agent.start()
                 placed = asked.result(timeout=30)
             with playing(placed) as lines:
                 assert lines.readline() == f"welcome {name}\n"
-        assert rooms.agent.adopted == 3
+            while select.select([said], [], [], 0)[0]:
+                said.read(100)  # of one that was started again
+        rooms.wait(lambda: len(rooms.agent.pids()) == 2 * 3, "one game and one shim for each")
 
 
 def test_a_host_that_cannot_start_it_is_passed_over(make_rooms):

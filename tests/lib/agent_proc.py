@@ -168,18 +168,22 @@ class Agent:
         status, body = self.ask("POST", path, data)
         return status, json.loads(body)
 
-    def spawn(self, server, *arguments, **options):
+    def spawn(self, server, *arguments, path="/spawn", **options):
         """The answer's status and JSON. options go over what is asked by default."""
         env = options.pop("env", [])
         if isinstance(env, list):
             env = [{"key": MARK, "value": str(self.folder)}, *env]
-        return self.post("/spawn", **{
+        return self.post(path, **{
             "server_id": str(server), "session_id": str(server + 1000), "fleet": "arena",
             "version": "1.0", "deployment": None, "binary": str(GAME), "endpoint": "path",
             "ports": 1, "arguments": list(arguments), "env": env, "room_settings": {"map": "a"},
             "server_settings": {}, "room_id": str(server + 1000), "max_players": 8,
             "login_access_token": None, "discovery_services": {}, "spawn_timeout_ms": 30000,
             "status_period_ms": 1000, **options})
+
+    def prepare(self, server, *arguments, **options):
+        """The same before it is certain."""
+        return self.spawn(server, *arguments, path="/prepare", **options)
 
     def show(self, server):
         status, body = self.ask("GET", f"/servers/{server}")

@@ -337,6 +337,21 @@ static void a_spawn_that_was_taken_is_not_said_again(void **state)
     assert_int_equal(count_effects(f, EFFECT_SPAWN, 0), 0);
 }
 
+/* Before the room is stored, so it is no more than a hint: once, and never instead of the spawn. */
+static void its_host_may_begin_before_the_room_is_stored(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    create(f, "ann");
+    const struct spawn *spawn = nth_effect(f, EFFECT_SPAWN, 0, 0)->spawn;
+    assert_int_equal(f->batch.immediate.len, 1);
+    assert_int_equal(f->batch.immediate.items[0].kind, EFFECT_PREPARE);
+    assert_ptr_equal(f->batch.immediate.items[0].spawn, spawn);
+    rooms_pass(f, 6000);
+    assert_int_equal(count_effects(f, EFFECT_SPAWN, 0), 1);
+    assert_int_equal(f->batch.immediate.len, 0);
+}
+
 static void a_server_that_does_not_initialise_is_ended(void **state)
 {
     struct fixture *f = *state;
@@ -519,6 +534,7 @@ int main(void)
         ROOMS_TEST(a_host_is_not_blamed_for_a_slow_login_service),
         ROOMS_TEST(a_spawn_that_never_reached_its_host_goes_elsewhere),
         ROOMS_TEST(a_spawn_that_was_taken_is_not_said_again),
+        ROOMS_TEST(its_host_may_begin_before_the_room_is_stored),
         ROOMS_TEST(a_server_that_does_not_initialise_is_ended),
         ROOMS_TEST(the_agents_own_report_of_a_timeout_is_one),
         ROOMS_TEST(an_exit_ends_the_room_with_a_report),
