@@ -47,7 +47,10 @@ static int on_wal(void *user, sqlite3 *db, const char *name, int pages)
 {
     (void)db;
     (void)name;
-    ((struct journal *)user)->wal_pages = pages;
+    struct journal *j = user;
+    if (pages < j->wal_pages)
+        j->log_bytes = 0; /* it has started over: somebody may have cut it */
+    j->wal_pages = pages;
     return SQLITE_OK;
 }
 
@@ -82,6 +85,7 @@ static int prepare(struct journal *j)
     /* Takes the place of SQLite's own checkpoint inside commits. */
     sqlite3_wal_hook(j->db, on_wal, j);
     j->wal_pages = 0;
+    j->log_bytes = 0;
     j->log_stuck = false;
     j->checkpoint_pages = WAL_SOFT_PAGES;
     return read_extent(j);
@@ -129,14 +133,20 @@ static bool has_room(const struct journal *j)
 }
 
 /* Within a transaction, so that nobody else writes to the log; its commit syncs the step along with
- * its own bytes. */
+ * its own bytes. The file is asked for its length only when that may matter: whoever asks makes the
+ * kernel give the next write a time stamp of its own, and on some file systems each sync then
+ * writes the inode too, one after the other. */
 static void keep_log_ahead(struct journal *j)
 {
     sqlite3_int64 was = 0;
     sqlite3_int64 used = WAL_HEAD_BYTES + (sqlite3_int64)j->wal_pages * WAL_FRAME_BYTES;
-    sqlite3_file *log = j->log_stuck ? NULL : log_of(j, &was);
+    if (j->log_stuck || used + WAL_AHEAD_BYTES <= j->log_bytes)
+        return;
+    sqlite3_file *log = log_of(j, &was);
     if (log && was < used + WAL_AHEAD_BYTES && has_room(j))
         j->log_stuck = lengthen_log(log, was, was + WAL_STEP_BYTES) != SQLITE_OK;
+    else
+        j->log_bytes = log ? was : 0;
 }
 
 int journal_open(struct journal *j, const char *folder, struct why *why)

@@ -34,6 +34,7 @@ struct journal {
     int64_t history_bytes;
 
     int wal_pages;          /* after the last commit */
+    int64_t log_bytes;      /* the log's file has at least so many; 0 = not known */
     bool log_stuck;         /* it could not be made longer: not tried again on this connection */
     int checkpoint_pages;   /* the log must grow to this before commit tries a checkpoint again */
     _Atomic int backfilled; /* pages the fold thread's last checkpoint had copied */
