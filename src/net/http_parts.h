@@ -91,7 +91,6 @@ struct http_request {
     struct MHD_Connection *mhd;
     enum http_phase phase;
     struct link in_line; /* of the server's */
-    bool has_turn;       /* it was in line and is next */
     bool handed_over;    /* `done` is owed */
     bool suspended;
     bool poised;         /* it waits for its answer without being suspended */
@@ -138,7 +137,7 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
 /* The error's status, and its code and sentence as JSON. */
 void request_refuse(struct http_request *r, int err);
 
-/* Resumes those next in line. */
+/* Hands over those next in line, until it is late. */
 void request_call_next(struct http_server *s);
 
 /* The daemon is about to be stopped and insists that nothing is suspended. */

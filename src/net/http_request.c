@@ -12,7 +12,6 @@ enum {
     DRAIN_MAX = 1024 * 1024,  /* of a body that is too large is read, so that the answer arrives */
     ANSWER_BYTES_PER_MS = 32, /* a client must read that fast, beyond limits.idle_ms */
     STREAM_BLOCK = 4096,
-    TURNS_IN_RUN = 8, /* so many of those in line are handed over in one run */
     POISED_MAX = 256, /* requests; more are suspended at once */
     POISED_TICKS = 1, /* then it is suspended */
 };
@@ -276,20 +275,20 @@ static void hand_over(struct http_request *r)
 /* A run of libmicrohttpd's goes over all connections that have something to say, however many.
  * Whoever comes when it has taken long enough waits in line, and behind those who do already; so a
  * crowd takes many short runs, between which the loop has time for others. */
-static bool must_wait(const struct http_request *r)
+static bool must_wait(const struct http_server *s)
 {
-    const struct http_server *s = r->server;
-    return !r->has_turn && (server_is_late(s) || !list_empty(&s->in_line));
+    return server_is_late(s) || !list_empty(&s->in_line);
 }
 
+/* Not through libmicrohttpd, which would go over everybody else who waits, for each few. */
 void request_call_next(struct http_server *s)
 {
     struct link *n = NULL;
-    for (int i = 0; i < TURNS_IN_RUN && (n = list_first(&s->in_line)); i++) {
+    while (!server_is_late(s) && (n = list_first(&s->in_line))) {
         struct http_request *r = container_of(n, struct http_request, in_line);
         list_remove(n);
-        r->has_turn = true;
-        request_resume(r);
+        s->progress = true;
+        hand_over(r);
     }
 }
 
@@ -386,8 +385,8 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     }
     if (r->phase == HTTP_UPLOAD)
         end_upload(r);
-    bool whole = r->phase == HTTP_BODY && !r->poised;
-    if (whole && must_wait(r))
+    bool whole = r->phase == HTTP_BODY && !link_in_list(&r->in_line);
+    if (whole && must_wait(s))
         list_append(&s->in_line, &r->in_line);
     else if (whole)
         hand_over(r);
