@@ -252,7 +252,7 @@ static void tell(struct agents *a, int64_t server, bool spawn, int err, const ch
     list_append(&a->heard, &h->in_list);
 }
 
-void agents_after_flush(struct agents *a)
+void agents_go(struct agents *a)
 {
     http_client_go(a->client);
 }

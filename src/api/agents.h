@@ -42,9 +42,9 @@ void agents_release(struct agents *a, const struct effect *effects, size_t n);
 /* The end of a turn, before the pipeline is flushed: core is told what the agents said. */
 void agents_before_flush(struct agents *a);
 
-/* … and after that: what they are asked leaves. The disk has its work by then, which takes longer.
- */
-void agents_after_flush(struct agents *a);
+/* … and what they are asked leaves. Not after that: whoever commits may take the processor from us,
+ * for as long as it takes a host to begin with what it is asked to prepare. */
+void agents_go(struct agents *a);
 
 /* A request on behalf of an operator. */
 struct agent_request {

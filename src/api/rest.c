@@ -393,6 +393,8 @@ void rest_before_flush(struct rest *r)
     {
         c->resume(c);
     }
+    if (r->http)
+        http_server_go(r->http);
 }
 
 void rest_tick(struct rest *r)

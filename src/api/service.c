@@ -203,8 +203,8 @@ static void on_turn(void *user)
     buses_before_flush(s->buses);
     agones_before_flush(s->agones);
     routes_before_flush(s->routes);
+    agents_go(s->agents);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
-    agents_after_flush(s->agents);
     doors_after_flush(&s->doors);
     feed_turn(s->feed, s->doors.monotonic_ms);
     history_turn(s->history);

@@ -329,6 +329,12 @@ static void on_daemon_ready(uv_poll_t *handle, int status, int events)
     drive(s);
 }
 
+void http_server_go(struct http_server *s)
+{
+    if (!s->resting && uv_is_active((uv_handle_t *)&s->daemon_again))
+        on_daemon_again(&s->daemon_again);
+}
+
 /* libmicrohttpd says neither whose handshake failed nor why. It was the one that read last. */
 static void complain_of_tls(struct http_server *s)
 {
