@@ -15,9 +15,10 @@ enum {
  * never more than allowed in a window, and nobody waits longer than one. */
 struct window {
     int64_t begun_ms; /* the newest step */
-    int64_t last_ms[RATE_STEPS];
-    uint16_t counts[RATE_STEPS];
+    int32_t held;     /* all counts, also of steps that have left the window */
     uint8_t newest;
+    uint16_t counts[RATE_STEPS];
+    int64_t last_ms[RATE_STEPS];
 };
 
 struct rate_account {
@@ -91,6 +92,8 @@ static int next_step(int step)
 static int64_t wait_ms(const struct window *w, const struct rate_limit *limit, int64_t now_ms)
 {
     int64_t used = 0;
+    if (w->held < limit->count)
+        return 0; /* as nearly always; the steps need not be looked at */
     for (int step = 0; step < RATE_STEPS; step++)
         used += seen(w, step, limit, now_ms);
     for (int i = 0, step = next_step(w->newest); used >= limit->count && i < RATE_STEPS; i++) {
@@ -134,11 +137,14 @@ static void count(struct window *w, const struct rate_limit *limit, int64_t now_
     if (!begun && seen(w, oldest, limit, now_ms) == 0) {
         w->newest = (uint8_t)oldest;
         w->begun_ms = now_ms;
+        w->held -= w->counts[oldest];
         w->counts[oldest] = 0;
     }
     w->last_ms[w->newest] = now_ms;
-    if (w->counts[w->newest] < UINT16_MAX)
+    if (w->counts[w->newest] < UINT16_MAX) {
         w->counts[w->newest]++;
+        w->held++;
+    }
 }
 
 void rates_count(struct rates *r, enum rate_kind kind, struct str account,

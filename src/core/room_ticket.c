@@ -27,6 +27,10 @@ const char *room_try_outcome_name(int outcome)
 
 /* ── the tries, as they are kept for `why` ─────────────────────────────────────────────────── */
 
+_Static_assert(1 + VIEW_HOST_TRIES * (8 + 8 + 1 + 4) <=
+                   sizeof(((struct room_ticket *)0)->row.tries),
+               "they fit");
+
 void room_ticket_keep_tries(struct room_ticket *ticket)
 {
     struct buf b = {.data = ticket->row.tries, .cap = sizeof(ticket->row.tries)};

@@ -647,6 +647,24 @@ static void a_head_without_end_is_refused(void **state)
     client_free(c);
 }
 
+/* A token may have 8 KiB, and browsers and proxies say a lot besides. */
+static void a_long_token_among_other_fields_is_taken(void **state)
+{
+    struct world *w = *state;
+    struct client *c = client_new(w);
+    char token[8 * 1024 + 1];
+    memset(token, 't', sizeof(token) - 1);
+    token[sizeof(token) - 1] = '\0';
+    client_say(c, "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ");
+    client_say(c, token);
+    for (int i = 0; i < 15; i++)
+        client_say(
+            c, "\r\nX-Forwarded-And-So-On: and more and more and more and more and more and more");
+    client_say(c, "\r\n\r\n");
+    RUN_UNTIL(w, client_has(c, "200 OK"));
+    client_free(c);
+}
+
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
 
 static void a_head_that_drips_is_cut(void **state)
@@ -1474,6 +1492,7 @@ int main(void)
         IN_WORLD(a_body_whose_end_is_in_doubt_is_refused),
         IN_WORLD(a_malformed_head_is_refused_and_the_connection_ends),
         IN_WORLD(a_head_without_end_is_refused),
+        IN_WORLD(a_long_token_among_other_fields_is_taken),
         IN_WORLD(a_head_that_drips_is_cut),
         IN_WORLD(a_connection_between_requests_is_kept_for_a_while),
         IN_WORLD(a_body_that_drips_is_cut),
