@@ -16,9 +16,9 @@
 enum {
     ACCEPT_MAX = 64, /* in one go; then others have their turn */
     /* What a connection may need of libmicrohttpd's memory: the head of a request, in which a token
-     * may have 8 KiB, the head of an answer, a piece of a stream. A longer head is refused with 431.
-     * libmicrohttpd writes zeros over all of it, one and a half times, for each request: what is
-     * not needed takes the cache from everything else. */
+     * may have 8 KiB, the head of an answer, a piece of a stream. A longer head is refused with
+     * 431. libmicrohttpd writes zeros over all of it, one and a half times, for each request: what
+     * is not needed takes the cache from everything else. */
     CONN_MEMORY = 12 * 1024,
     CONN_MEMORY_STEP = 2 * 1024,
     GAP_MAX_MS = 1000, /* what one tick may add to the server's time */

@@ -106,8 +106,9 @@ void http_server_figures(const struct http_server *s, struct http_figures *ret);
  */
 void http_server_tick(struct http_server *s, int64_t monotonic_ms);
 
-/* Answers that were given in this turn of the loop leave now, and not with the next turn: for whoever
- * is about to do something that takes a while. May call `request` and `done` of any request. */
+/* Answers that were given in this turn of the loop leave now, and not with the next turn: for
+ * whoever is about to do something that takes a while. May call `request` and `done` of any
+ * request. */
 void http_server_go(struct http_server *s);
 
 enum http_method http_method(const struct http_request *r);

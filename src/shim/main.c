@@ -29,7 +29,7 @@ enum {
     READ_BYTES = 64 * 1024,
     PIPE_BYTES = 256 * 1024,
     JOB_READ_BYTES = 64 * 1024, /* a larger job is mapped */
-    REAPED_WITHIN_MS = 1000, /* by whoever is its parent, when we are not */
+    REAPED_WITHIN_MS = 1000,    /* by whoever is its parent, when we are not */
     ASK_AGAIN_MS = 20,
     SETTLE_MS = 10, /* after its start, unless there is a reason before */
     SETTLE_AGAIN_MS = 1000,
