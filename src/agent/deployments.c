@@ -102,6 +102,14 @@ static void look_around(struct deployments *d, DIR *dir)
     }
 }
 
+/* A shim enters what we name, and may be elsewhere. */
+static void be_absolute(struct deployments *d)
+{
+    char path[PATH_MAX];
+    if (realpath(d->folder, path))
+        (void)str_copy(d->folder, sizeof(d->folder), str_of(path));
+}
+
 int deployments_open(struct loop *loop, struct http_client *client, deployments_where *where,
                      void *user, const char *folder, struct deployments **ret,
                      char why[ARCHIVE_WHY_MAX])
@@ -122,6 +130,7 @@ int deployments_open(struct loop *loop, struct http_client *client, deployments_
     }
     look_around(d, dir);
     closedir(dir);
+    be_absolute(d);
     *ret = d;
     return 0;
 }

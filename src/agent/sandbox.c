@@ -106,7 +106,8 @@ static void open_cgroup(struct sandbox *s, const struct process_limits *limits)
         miss(s, "memory is not limited, because the cgroup is not ours");
         return;
     }
-    snprintf(s->cgroup, sizeof(s->cgroup), "%s", limits->cgroup);
+    if (!realpath(limits->cgroup, s->cgroup)) /* a shim may be elsewhere */
+        snprintf(s->cgroup, sizeof(s->cgroup), "%s", limits->cgroup);
     bool memory = write_text(s->cgroup, "cgroup.subtree_control", "+memory");
     bool pids = write_text(s->cgroup, "cgroup.subtree_control", "+pids");
     if (!memory && limits->memory_bytes > 0)

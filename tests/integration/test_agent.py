@@ -1,8 +1,11 @@
 """`muster agent` with real game servers, beside a control plane written by hand."""
 
+import hashlib
+import io
 import json
 import os
 import signal
+import tarfile
 import threading
 from pathlib import Path
 
@@ -687,3 +690,20 @@ def test_a_port_that_is_taken_is_a_sentence(control, agent, tmp_path):
                 "--uids", "none")
     assert ended.returncode == 1
     assert ended.stderr.strip().endswith("Address already in use.") or "in use" in ended.stderr
+
+
+# ── its folder ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_deployment_below_a_relative_data_folder(control, tmp_path):
+    """As by default. Shims wait elsewhere for what they are to start."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        archive.add(GAME, "bin/game")
+    digest = hashlib.sha256(out.getvalue()).hexdigest()
+    control.archives[digest] = out.getvalue()
+    agent = Agent(tmp_path, control.url)
+    agent.options["data"] = os.path.relpath(agent.data)
+    with agent:
+        control.wait(lambda: list((agent.data / "servers").glob("spare-*")), "shims that wait")
+        started(agent, control, 12, deployment=digest, binary="bin/game")
