@@ -49,9 +49,10 @@ struct shim {
     struct output output;
     const char *spare; /* a home that was made ahead of time, in which we listen; NULL = none */
     bool settled;      /* our home is where it belongs, and there is a record in it */
-    int control;       /* the agent; -1 = it is away */
-    int listening;     /* -1 = not yet, or the disk is full */
-    int children;      /* signalfd */
+    int64_t settle_at_ms;
+    int control;   /* the agent; -1 = it is away */
+    int listening; /* -1 = not yet, or the disk is full */
+    int children;  /* signalfd */
     int pidfd, out_fd, in_fd, job_fd;
     int theirs[2];        /* the other ends of in_fd and out_fd, until it has them */
     bool parent;          /* the game server is our child */
@@ -181,6 +182,7 @@ static bool move_in(struct shim *s)
  * again later when the disk is full. */
 static void settle(struct shim *s)
 {
+    s->settle_at_ms = proc_monotonic_ms() + SETTLE_AGAIN_MS;
     if (s->settled || !move_in(s))
         return;
     s->settled = true;
@@ -397,6 +399,12 @@ static void start_game(struct shim *s)
     enum shim_step step = SHIM_STEP_START;
     int why = 0;
     bool piped = s->theirs[0] >= 0 || make_pipes(s);
+    why = errno;
+    /* From now on nothing of ours is urgent: whoever is a batch job waits until the processor is
+     * free, and does not take it from the game server in the middle of its exec. Where the agent
+     * was given another policy, that is for its game servers. */
+    bool batch = sched_getscheduler(0) == SCHED_OTHER &&
+                 sched_setscheduler(0, SCHED_BATCH, &(const struct sched_param){0}) == 0;
     const struct start how = {.folder = s->places[FOLDER],
                               .cgroup = s->places[CGROUP],
                               .argv = s->argv,
@@ -406,11 +414,8 @@ static void start_game(struct shim *s)
                               .processes = s->job->processes,
                               .file_bytes = s->job->file_bytes,
                               .in_fd = s->theirs[0],
-                              .out_fd = s->theirs[1]};
-    why = errno;
-    /* From now on nothing of ours is urgent: whoever is a batch job waits until the processor is
-     * free, and does not take it from the game server in the middle of its exec. */
-    sched_setscheduler(0, SCHED_BATCH, &(const struct sched_param){0});
+                              .out_fd = s->theirs[1],
+                              .batch = batch};
     pid_t pid = piped ? start(&how, &step, &why) : 0;
     drop_their_ends(s);
     if (pid == 0) {
@@ -427,6 +432,7 @@ static void start_game(struct shim *s)
     s->state.started_ms = proc_monotonic_ms();
     s->parent = true;
     tell(s, SHIM_HELLO);
+    s->settle_at_ms = s->state.started_ms + SETTLE_MS;
     if (!s->spare)
         settle(s);
 }
@@ -501,8 +507,10 @@ static int patience(const struct shim *s)
 {
     if (s->ended && !s->parent && !s->state.over)
         return ASK_AGAIN_MS;
-    if (!s->settled)
-        return s->spare ? SETTLE_MS : SETTLE_AGAIN_MS;
+    if (!s->settled) {
+        int64_t left_ms = s->settle_at_ms - proc_monotonic_ms();
+        return left_ms > 0 ? (int)left_ms : 0;
+    }
     return s->state.over && s->control < 0 ? LOOK_ROUND_MS : -1;
 }
 
@@ -515,7 +523,7 @@ static void turn(struct shim *s)
                            {.fd = s->spare ? -1 : s->out_fd, .events = POLLIN},
                            {.fd = watch ? s->pidfd : -1, .events = POLLIN}};
     int n = poll(fds, 5, patience(s));
-    if (n == 0 && !s->settled)
+    if (!s->settled && proc_monotonic_ms() >= s->settle_at_ms)
         settle(s);
     else if (n == 0 && s->state.over && s->control < 0 && access(SHIM_SOCKET, F_OK) < 0)
         _exit(0); /* nobody can find us any more */

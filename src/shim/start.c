@@ -80,7 +80,8 @@ static enum shim_step become(const struct start *s)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     umask(022);
-    sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0}); /* we are a batch job */
+    if (s->batch)
+        sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0});
     if (dup2(s->in_fd, 0) < 0 || dup2(s->out_fd, 1) < 0 || dup2(s->out_fd, 2) < 0)
         return SHIM_STEP_START;
     if (*s->cgroup && join_cgroup(s->cgroup) < 0)

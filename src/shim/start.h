@@ -4,6 +4,7 @@
 
 #include "shim/shim.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* What start needs of the job, unpacked. Texts belong to the job. */
@@ -15,6 +16,7 @@ struct start {
     uint32_t uid;
     int64_t files, processes, file_bytes;
     int in_fd, out_fd; /* its ends of the pipes */
+    bool batch;        /* we are a batch job, and it is to be none */
 };
 
 /* What can be done before there is a job, because a shim waits for one and a game server for its
