@@ -281,7 +281,9 @@ static bool pull_log(void *user, struct http_request *r, struct buf *out, size_t
     (void)user;
     struct follower *f = http_data(r);
     const struct game *g = games_find(f->door->games, f->server);
-    const struct secrets *secrets = g ? &g->secrets : NULL;
+    if (!g)
+        return false; /* its secrets are forgotten, so nothing more can be shown */
+    const struct secrets *secrets = &g->secrets;
     size_t had = out->len;
     size_t before = f->held.len;
     process_follow_read(&f->log, &f->held, max);
