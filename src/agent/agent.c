@@ -165,6 +165,8 @@ static void on_turn(void *user)
         links_turn(a->links);
     if (a->control)
         control_turn(a->control);
+    if (a->links)
+        links_turn(a->links); /* what was answered just now goes to game servers */
 }
 
 static void on_tick(void *user)

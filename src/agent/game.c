@@ -266,6 +266,8 @@ void game_end(struct game *g, int64_t grace_ms, const char *why)
         g->prepared_until_ms = 0;
         return;
     }
+    if (g->prepared)
+        grace_ms = 0; /* nobody plays there, and its number may be wanted */
     if (g->phase == GAME_FETCHING) {
         deployments_drop(g->games->deployments, g);
         tell_failed(g, g->why, STR(""));
@@ -419,9 +421,9 @@ static void adopt(struct games *gs, struct process *p)
     int64_t left_ms = process_spec(p)->spawn_timeout_ms - gone_ms;
     g->process = p;
     secrets_take_spec(&g->secrets, process_spec(p));
-    g->called_inited = (state != PROCESS_STARTING && state != PROCESS_PREPARED) ||
+    g->prepared = process_is_unconfirmed(p);
+    g->called_inited = (state != PROCESS_STARTING && !g->prepared) ||
                        outbox_find_verb(gs->outbox, g->server, "inited");
-    g->prepared = state == PROCESS_PREPARED;
     if (state == PROCESS_ENDING || state == PROCESS_OVER)
         move(g, GAME_ENDING);
     else if (state == PROCESS_RUNNING)
@@ -468,6 +470,8 @@ void games_done(struct games *gs)
     size_t at = 0;
     struct game *g;
     while ((g = games_next(gs, &at))) {
+        if (g->prepared && runs(g))
+            process_end(g->process, 0); /* others run on, but of this one nobody knows */
         game_free(g);
         at = 0;
     }
@@ -491,7 +495,8 @@ static void watch(struct game *g)
 {
     char why[GAME_WHY_MAX];
     bool late = g->games->now_ms >= g->deadline_ms;
-    if (g->prepared && g->games->now_ms >= g->prepared_until_ms) {
+    bool going = g->phase == GAME_ENDING && runs(g);
+    if (g->prepared && !going && g->games->now_ms >= g->prepared_until_ms) {
         expire(g);
     } else if (g->phase == GAME_STARTING && late) {
         snprintf(why, sizeof(why), "The server did not initialise in %g s.",

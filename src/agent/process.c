@@ -553,6 +553,7 @@ int processes_spawn(struct processes *ps, const struct process_spec *spec, struc
         process_free(p);
         return err;
     }
+    p->unconfirmed = spec->prepared;
     p->state = spec->prepared ? PROCESS_PREPARED : PROCESS_STARTING;
     p->shim.since_ms = proc_wall_ms();
     p->waits_for_go = true;
@@ -629,10 +630,16 @@ void process_await_pid(struct process *p)
 
 void process_confirm(struct process *p)
 {
+    p->unconfirmed = false;
     if (p->state != PROCESS_PREPARED)
         return;
     p->state = PROCESS_STARTING;
     shim_mark(p);
+}
+
+bool process_is_unconfirmed(const struct process *p)
+{
+    return p->unconfirmed;
 }
 
 void process_inited(struct process *p)
@@ -648,9 +655,12 @@ void process_inited(struct process *p)
     }
 }
 
-/* Asked again, it may be sooner but never later. */
+/* Asked again, it may be sooner but never later. What nobody has asked for stays PREPARED to the
+ * next agent, who then tells nobody of it either. */
 void process_end(struct process *p, int64_t grace_ms)
 {
+    if (grace_ms <= 0 && !p->waits_for_go)
+        process_await_pid(p); /* or its shim would be killed, and what that is just starting not */
     if (p->state == PROCESS_OVER)
         return;
     bool again = p->state == PROCESS_ENDING;
@@ -666,7 +676,8 @@ void process_end(struct process *p, int64_t grace_ms)
         if (!again || (p->kill_at_ms > 0 && at_ms < p->kill_at_ms))
             p->kill_at_ms = at_ms;
     }
-    shim_note(p);
+    if (!p->unconfirmed)
+        shim_note(p);
     processes_arm(p->owner);
 }
 

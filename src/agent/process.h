@@ -132,6 +132,10 @@ void process_inited(struct process *p);
 /* PREPARED: somebody wants it. */
 void process_confirm(struct process *p);
 
+/* It was PREPARED, perhaps by the agent before us, and whatever it is now: nobody has said that he
+ * wants it. */
+bool process_is_unconfirmed(const struct process *p);
+
 /* SIGTERM now, SIGKILL after grace_ms; grace_ms 0 = SIGKILL now. Through its pidfd. */
 void process_end(struct process *p, int64_t grace_ms);
 

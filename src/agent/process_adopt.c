@@ -85,6 +85,7 @@ static void take_state(struct process *p, const struct shim_state *state)
     bool known = (state->state >= PROCESS_STARTING && state->state <= PROCESS_ENDING) ||
                  state->state == PROCESS_PREPARED;
     p->adopted = true;
+    p->unconfirmed = state->state == PROCESS_PREPARED;
     p->shim = *state;
     p->state = known ? (enum process_state)state->state : PROCESS_STARTING;
     p->kill_at_ms = p->state == PROCESS_ENDING ? state->kill_at_ms : 0;

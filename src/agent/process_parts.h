@@ -61,6 +61,7 @@ struct process {
     struct processes *owner;
     enum process_state state;
     bool adopted;
+    bool unconfirmed;    /* it was PREPARED, and nobody has asked for it yet */
     bool waits_for_go;   /* for process_go, or for the end of this turn of the loop */
     bool waits_for_told; /* its end is told when this turn of the loop is over */
     int slot;            /* -1 = none */

@@ -1,13 +1,15 @@
 """Servers that a host begins to start before it is certain that anybody wants them: nobody hears of
 them until they are asked for, and they end by themselves when they are not."""
 
+import os
+import signal
 import threading
 import time
 
 import pytest
 from agent_proc import Agent, alive, free_ports
 from gate import Gate
-from real_rooms import Rooms
+from real_rooms import Rooms, parent_of
 from test_agent import agent, control  # noqa: F401: fixtures
 
 PREPARED_S = 5.0  # what the agent waits for the spawn
@@ -112,10 +114,39 @@ def test_the_next_agent_ends_what_was_only_prepared(agent, control):
     assert control.of(12) == []
 
 
+def test_one_whose_end_nobody_saw_is_told_to_nobody(agent, control):
+    """Its agent, its shim and itself go at once, as with a loss of power."""
+    pid = prepared(agent, 12)
+    wait_for((agent.data / "servers" / "12" / "record").exists, "record")
+    for victim in (agent.process.pid, parent_of(pid), pid):
+        os.kill(victim, signal.SIGKILL)
+    agent.finish()
+    agent.start()
+    wait_for(lambda: agent.ask("GET", "/servers/12")[0] == 404, "end")
+    assert agent.spawn(12, room_settings={"map": "later"}) == (202, {}), "its number is free"
+    assert control.await_event(12, "inited")["pid"] != pid
+    assert [e["event"] for e in control.of(12)] == ["inited"]
+
+
+def test_an_agent_that_is_stopped_leaves_none_behind(agent, control):
+    """Others run on; but of one that was only prepared nobody knows."""
+    pid = prepared(agent, 12)
+    other = prepared(agent, 13)
+    assert agent.spawn(13) == (202, {})
+    control.await_event(13, "inited")
+    assert agent.term() == 0
+    wait_for(lambda: not alive(pid), "end")
+    assert alive(other)
+    agent.start()
+    wait_for(lambda: agent.ask("GET", "/servers/12")[0] == 404, "end")
+    control.await_beat(lambda beat: lists(beat, 13))
+    assert control.of(12) == []
+
+
 def test_it_can_be_ended_before_it_was_asked_for(agent, control):
     pid = prepared(agent, 12)
-    assert agent.post("/servers/12/terminate", why="x", grace_ms=0) == (202, {})
-    wait_for(lambda: not alive(pid), "end")
+    assert agent.post("/servers/12/terminate", why="x", grace_ms=60000) == (202, {})
+    wait_for(lambda: not alive(pid), "end, for nobody plays there")
     wait_for(lambda: agent.ask("GET", "/servers/12")[0] == 404, "end")
     assert control.of(12) == []
 
