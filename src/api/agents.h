@@ -39,12 +39,13 @@ const char *agents_token(struct agents *a, int64_t host);
 /* Does what core wants done: pipeline_world's release. */
 void agents_release(struct agents *a, const struct effect *effects, size_t n);
 
-/* The end of a turn, before the pipeline is flushed: core is told what the agents said. */
-void agents_before_flush(struct agents *a);
-
-/* … and what they are asked leaves. Not after that: whoever commits may take the processor from us,
- * for as long as it takes a host to begin with what it is asked to prepare. */
+/* The end of a turn: what agents are asked leaves. Before the pipeline is flushed: whoever commits
+ * may take the processor from us, for as long as it takes a host to begin with what it is asked to
+ * prepare. */
 void agents_go(struct agents *a);
+
+/* Then, before that as well: core is told what the agents said. */
+void agents_before_flush(struct agents *a);
 
 /* A request on behalf of an operator. */
 struct agent_request {

@@ -199,11 +199,11 @@ static void on_turn(void *user)
     doors_read_clocks(&s->doors);
     doors_before_flush(&s->doors);
     rest_before_flush(&s->rest);
+    agents_go(s->agents);
     agents_before_flush(s->agents);
     buses_before_flush(s->buses);
     agones_before_flush(s->agones);
     routes_before_flush(s->routes);
-    agents_go(s->agents);
     pipeline_flush(s->pipeline, s->doors.monotonic_ms, s->doors.wall_ms);
     doors_after_flush(&s->doors);
     feed_turn(s->feed, s->doors.monotonic_ms);
