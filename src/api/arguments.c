@@ -18,7 +18,19 @@ static const char access_token_name[] = "access_token";
 
 void arguments_init(struct arguments *a, const struct operation *operation)
 {
-    *a = (struct arguments){.operation = operation};
+    *a = (struct arguments){0};
+    arguments_again(a, operation);
+}
+
+/* No more than is read: each request comes here, and most operations have few fields. */
+void arguments_again(struct arguments *a, const struct operation *operation)
+{
+    a->operation = operation;
+    for (size_t i = 0; operation->fields[i].name; i++)
+        a->values[i] = (struct argument){0};
+    a->access_token = (struct str){0};
+    a->wrong = NULL;
+    a->why[0] = '\0';
 }
 
 void arguments_done(struct arguments *a)

@@ -32,6 +32,9 @@ struct arguments {
 void arguments_init(struct arguments *a, const struct operation *operation);
 void arguments_done(struct arguments *a);
 
+/* For arguments that were used before, or are zero: the same, but the arena stays as it is. */
+void arguments_again(struct arguments *a, const struct operation *operation);
+
 /* One argument as text, from path, query or form. All of these return 0, or ERR_BAD_ARGUMENT with
  * a->wrong and a->why. The texts are copied. */
 int arguments_put(struct arguments *a, const char *name, struct str value);

@@ -29,7 +29,7 @@ static struct call *take(struct rest *r)
     if (r->n_spares == 0)
         return xcalloc(1, sizeof(struct call));
     struct call *c = r->spares[--r->n_spares];
-    *c = (struct call){.arguments.arena = c->arguments.arena};
+    memset(c, 0, offsetof(struct call, arguments)); /* these see call_is */
     return c;
 }
 
@@ -70,10 +70,8 @@ struct call *call_new(struct rest *r, struct http_request *http)
 
 void call_is(struct call *c, const struct operation *operation)
 {
-    struct arena arena = c->arguments.arena;
     c->operation = operation;
-    arguments_init(&c->arguments, operation);
-    c->arguments.arena = arena;
+    arguments_again(&c->arguments, operation);
 }
 
 /* Out of every list: nobody will find it any more. */

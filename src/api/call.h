@@ -50,8 +50,7 @@ struct call {
     struct access_grant who;
     struct str bearer;         /* the access token itself; lives as long as the request */
     char address[ADDRESS_MAX]; /* of the client, see forwarded.h */
-    struct arguments arguments;
-    int64_t began_us; /* monotonic */
+    int64_t began_us;          /* monotonic */
 
     int status;
     int64_t retry_s;          /* of a 429 or 503: see call_retry */
@@ -87,6 +86,8 @@ struct call {
     struct upload *upload;      /* of a deployment, see deploy.c; NULL = none */
     int file;                   /* STREAMING one; -1 = none */
     struct backup_job *backup;  /* … or a backup; NULL = none */
+
+    struct arguments arguments; /* the last: large, and its arena is used again */
 };
 
 /* It was found out which operation is called: its arguments may come. */

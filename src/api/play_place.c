@@ -200,7 +200,7 @@ static void take_self(struct call *c, struct asked *a)
     a->players[0] = (struct place_player){
         .account = str_of(c->who.account),
         .address = str_of(c->address),
-        .info = info->given ? info->text : STR("{}"),
+        .info = info->given ? info->text : STR(""), /* is {} */
         .sealed = seal_token(c, &c->who, c->bearer),
     };
     a->place.n_players = 1;
@@ -251,7 +251,7 @@ static const char *take_account(struct call *c, const struct json *object, struc
     const char *why = NULL;
     const struct json *value = NULL;
     struct str token = {0};
-    *ret = (struct place_player){.address = STR(""), .info = STR("{}")};
+    *ret = (struct place_player){.address = STR(""), .info = STR("")};
     while (!why && json_next(object, &at, &name, &value)) {
         if (strcmp(name, "token") == 0)
             token = json_get_text(value);

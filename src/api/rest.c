@@ -176,6 +176,8 @@ static int put_body(struct call *c)
 static int put_segment(struct call *c, const char *name, struct str segment)
 {
     struct buf whole = {0};
+    if (!memchr(segment.at, '%', segment.len)) /* as nearly all are */
+        return arguments_put(&c->arguments, name, segment);
     uri_segment(&whole, segment);
     int err = arguments_put(&c->arguments, name, (struct str){(const char *)whole.data, whole.len});
     buf_done(&whole);
