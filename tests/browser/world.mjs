@@ -185,6 +185,7 @@ export async function openPage(muster, { token = muster.token, at = '#/', width 
   const context = await browser.newContext({ viewport: { width, height }, ...options });
   const page = await context.newPage();
   page.wrong = [];
+  page.places = [muster.url, 'data:']; // what it may ask
   page.on('pageerror', (e) => page.wrong.push(`error: ${e.stack}`));
   page.on('console', (m) => {
     // The browser says by itself when an answer is a refusal or Muster is away; that is no fault.
@@ -192,7 +193,7 @@ export async function openPage(muster, { token = muster.token, at = '#/', width 
   });
   page.on('dialog', (d) => { page.wrong.push(`dialog: ${d.message()}`); void d.dismiss(); });
   page.on('request', (r) => {
-    if (!r.url().startsWith(muster.url) && !r.url().startsWith('data:')) page.wrong.push(`asks elsewhere: ${r.url()}`);
+    if (!page.places.some((place) => r.url().startsWith(place))) page.wrong.push(`asks elsewhere: ${r.url()}`);
   });
   await page.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`));
