@@ -71,8 +71,10 @@ static char **take_texts(const char **at, const char *end, uint32_t n)
     for (uint32_t i = 0; texts && i < n; i++) {
         size_t left = (size_t)(end - *at);
         size_t len = strnlen(*at, left);
-        if (len == left)
+        if (len == left) {
+            free(texts);
             return NULL;
+        }
         texts[i] = (char *)*at;
         *at += len + 1;
     }
