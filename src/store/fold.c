@@ -1,5 +1,6 @@
 #include "store/fold.h"
 
+#include "base/background.h"
 #include "base/err.h"
 
 #include <inttypes.h>
@@ -14,6 +15,9 @@ enum {
     SLICE_MEMORY = 16 << 20,
     RETRY_MS_MAX = 8000,
     CHECKPOINT_PASSES = 4,
+    /* Twice what wakes it, or so many intervals: it gets too little of the processor. */
+    BEHIND_TIMES = 2,
+    BEHIND_INTERVALS = 4,
 };
 
 static int64_t file_bytes(const char *folder, const char *name)
@@ -197,17 +201,32 @@ static void *fold_run(void *arg)
     return NULL;
 }
 
+static void put_in_background(struct fold *f, bool on)
+{
+    if (f->may_wait && f->in_background != on && background_set(f->thread, on))
+        f->in_background = on;
+}
+
 int fold_start(struct fold *f)
 {
+    f->may_wait = background_can_end();
     f->started = pthread_create(&f->thread, NULL, fold_run, f) == 0;
-    if (f->started)
-        (void)pthread_setname_np(f->thread, "fold");
-    return f->started ? 0 : ERR_NO_MEMORY;
+    if (!f->started)
+        return ERR_NO_MEMORY;
+    (void)pthread_setname_np(f->thread, "fold");
+    put_in_background(f, true);
+    return 0;
+}
+
+void fold_hurry(struct fold *f)
+{
+    put_in_background(f, false);
 }
 
 void fold_close(struct fold *f)
 {
     if (f->started) {
+        fold_hurry(f);
         bell_stop(&f->bell);
         pthread_join(f->thread, NULL);
     }
@@ -253,9 +272,19 @@ int fold_copy(const char *state_folder, const char *journal_folder,
     return err;
 }
 
-void fold_notice(struct fold *f, const struct store_batch *batch)
+/* Once behind it stays so until it is where an ordinary fold begins. */
+static bool is_behind(const struct fold *f, int64_t rows, int64_t lag_ms)
 {
+    int64_t times = f->in_background ? BEHIND_TIMES : 1;
+    return rows / times >= f->limits.rows || f->waiting_bytes / times >= f->limits.bytes ||
+           lag_ms / BEHIND_INTERVALS >= f->limits.interval_ms;
+}
+
+void fold_notice(struct fold *f, const struct store_batch *batch, int64_t lag_ms)
+{
+    int64_t rows = batch->seq - f->folded_seq;
     f->waiting_bytes += (int64_t)batch->len;
-    if (batch->seq - f->folded_seq >= f->limits.rows || f->waiting_bytes >= f->limits.bytes)
+    if (rows >= f->limits.rows || f->waiting_bytes >= f->limits.bytes)
         bell_ring(&f->bell);
+    put_in_background(f, !is_behind(f, rows, lag_ms));
 }

@@ -3,7 +3,11 @@
  *
  * The order that loses nothing: rows and folded_seq change in one transaction of state.db; when its
  * commit has returned they are synced; only then is folded_seq published, and only published rows
- * may be trimmed. */
+ * may be trimmed.
+ *
+ * Nobody waits for it as long as it keeps up, so where the kernel allows it the thread is in the
+ * background (base/background.h): whoever commits or answers has the processor before it. Whoever
+ * commits takes it out again when it falls behind. */
 #pragma once
 
 #include "store/bell.h"
@@ -39,6 +43,8 @@ struct fold {
 
     pthread_t thread;
     bool started;
+    bool may_wait;      /* the thread can be put in the background and taken out of it … */
+    bool in_background; /* … where it is: whoever commits, loads or closes says so */
     struct bell bell;
 };
 
@@ -58,5 +64,10 @@ int fold_copy(const char *state_folder, const char *journal_folder,
               const struct fold_limits *limits, const _Atomic bool *stop, struct store_tip *ret,
               struct why *why);
 
-/* A batch was committed; wakes the thread when enough have gathered. */
-void fold_notice(struct fold *f, const struct store_batch *batch);
+/* A batch was committed, and the oldest that is not folded waits for lag_ms; wakes the thread when
+ * enough have gathered. */
+void fold_notice(struct fold *f, const struct store_batch *batch, int64_t lag_ms);
+
+/* Somebody is about to wait for the thread: it comes out of the background until the next
+ * fold_notice. By whoever may commit. */
+void fold_hurry(struct fold *f);

@@ -50,6 +50,7 @@ static int sqlite_load(struct store *base, store_sink *sink, void *user, struct 
     struct sqlite_store *s = (struct sqlite_store *)base;
     struct store_tip tip = {0};
     /* The fold waits, so that the tables and the journal's rest belong together. */
+    fold_hurry(&s->fold);
     pthread_mutex_lock(&s->fold.state_lock);
     int err = 0;
     int rc = state_tip(&s->fold.state, &tip);
@@ -80,7 +81,7 @@ static int sqlite_commit(struct store *base, const struct store_batch *batch)
     s->last_commit_us = s->lag.last_us - start_us;
     s->commits++;
     s->journal_bytes = s->journal.bytes;
-    fold_notice(&s->fold, batch);
+    fold_notice(&s->fold, batch, lag_ms(&s->lag, s->fold.folded_seq, s->fold.folded_core_ms));
     return 0;
 }
 
@@ -90,6 +91,7 @@ static int sqlite_tip(struct store *base, struct store_tip *ret)
     struct store_tip tip = {0};
     int err = journal_tip(&s->journal, &tip);
     if (err == 0 && tip.seq == 0) {
+        fold_hurry(&s->fold);
         pthread_mutex_lock(&s->fold.state_lock);
         if (state_tip(&s->fold.state, &tip) != SQLITE_OK)
             err = ERR_IO;
