@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,24 @@ static void turn_until(struct crowd *crowd, int64_t until_ns)
     }
 }
 
+/* Clients of a real Muster are on other machines. Here the kernel takes whoever answers on a socket
+ * for one that sleeps next, and puts the client it wakes on the same processor, where the two take
+ * turns while the other processor has nothing to do. So the load stays on the last one, and Muster
+ * goes where it likes. *ret_before is for sched_setaffinity afterwards. */
+static void stay_on_one_processor(cpu_set_t *ret_before)
+{
+    size_t last = CPU_SETSIZE - 1;
+    cpu_set_t one;
+    CPU_ZERO(ret_before);
+    if (sched_getaffinity(0, sizeof(*ret_before), ret_before) != 0)
+        return;
+    while (last > 0 && !CPU_ISSET(last, ret_before))
+        last--;
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    (void)sched_setaffinity(0, sizeof(one), &one);
+}
+
 static bool crowd_open(struct crowd *crowd, struct bench *b, const char *address, int clients)
 {
     crowd->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -182,6 +201,8 @@ bool bench_clients_run(struct bench *b, const struct served *s, int clients,
     struct crowd *crowd = xcalloc(1, sizeof(*crowd));
     crowd->next = next;
     crowd->user = user;
+    cpu_set_t processors;
+    stay_on_one_processor(&processors);
     bool ok = crowd_open(crowd, b, s->http, clients);
     for (int i = 0; ok && i < crowd->n; i++)
         ask(crowd, &crowd->clients[i]);
@@ -195,6 +216,7 @@ bool bench_clients_run(struct bench *b, const struct served *s, int clients,
     crowd->measuring = false;
     crowd->ending = true;
     turn_until(crowd, monotonic_ns() + (int64_t)LAST_MS * 1000000);
+    (void)sched_setaffinity(0, sizeof(processors), &processors);
     if (ok && (crowd->why[0] || crowd->answered == 0))
         ok = bench_fail(b, "%s", crowd->why[0] ? crowd->why : "nothing was answered");
     if (ok) {
