@@ -152,6 +152,7 @@ bench_measure bench_friends;
 bench_measure bench_store;
 bench_measure bench_http;
 bench_measure bench_join;
+bench_measure bench_join_few; /* with half as many clients */
 bench_measure bench_lobby;
 bench_measure bench_nats;
 bench_measure bench_postgres;

@@ -48,6 +48,7 @@ static const struct part {
     {"store", bench_store, 1, "info"},
     {"http", bench_http, 1, "info"},
     {"join", bench_join, 2, "info"},
+    {"join, fewer clients", bench_join_few, 2, "info"},
     {"lobby", bench_lobby, 2, "info"},
     {"nats", bench_nats, 2, "info"},
     {"agones", bench_agones, 1, "info"},

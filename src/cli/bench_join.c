@@ -11,10 +11,14 @@
 
 enum { PLAYERS = 8000, TOKENS_MAX = 20, REQUEST_MAX = 8 * 1024 };
 
+/* With so many Muster always has something to do. With half of them the loop stands still for a
+ * fifth of the time, because all of them wait for the same commit. */
+enum { CLIENTS = 128, CLIENTS_FEW = CLIENTS / 2 };
+
 static struct {
     int64_t connections;
     int64_t tokens;
-} wish = {.connections = 64, .tokens = 1};
+} wish = {.connections = CLIENTS, .tokens = 1};
 
 const struct arg bench_join_options[] = {
     {.name = "--connections",
@@ -23,7 +27,7 @@ const struct arg bench_join_options[] = {
      .min = 1,
      .max = BENCH_CLIENTS_MAX,
      .value = "N",
-     .help = "clients, each with one request under way (64)"},
+     .help = "clients, each with one request under way (128)"},
     {.name = "--tokens",
      .kind = ARG_NUMBER,
      .into = &wish.tokens,
@@ -84,8 +88,14 @@ static void tell(struct bench *b, const struct bench_pair *p)
 {
     bench_figure(b, "joins_per_s", &p->asked.rate, 0);
     bench_figure(b, "cpu_us_per_join", &p->asked.cpu, 2);
-    struct bench_row *row = bench_pair_tell(
-        b, p, "P3", "POST /room/…/join over HTTP: a durable seat each", (int)wish.connections);
+    bool enough = wish.connections >= CLIENTS;
+    struct bench_row *row =
+        bench_pair_tell(b, p, enough ? "P3" : "",
+                        enough ? "POST /room/…/join over HTTP: a durable seat each"
+                               : "the same with fewer clients, who wait for the same commits",
+                        (int)wish.connections);
+    if (!enough)
+        return;
     row->wanted = "≥ 0.5 × a constant";
     row->reach = figure_median(&p->ratio) / 0.5;
 }
@@ -109,6 +119,12 @@ bool bench_join(struct bench *b)
     if (ok)
         tell(b, &found);
     return ok;
+}
+
+bool bench_join_few(struct bench *b)
+{
+    wish.connections = CLIENTS_FEW;
+    return bench_join(b);
 }
 
 int bench_join_run(int argc, char **argv)
