@@ -519,6 +519,7 @@ void games_tick(struct games *gs, int64_t monotonic_ms)
     gs->now_ms += gap_ms < GAP_MAX_MS ? gap_ms : GAP_MAX_MS;
     for (size_t at = 0; (g = games_next(gs, &at));)
         watch(g);
+    outbox_lay_in(gs->outbox);
 }
 
 void game_tail(const struct game *g, int lines, struct buf *out)

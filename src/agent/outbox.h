@@ -51,9 +51,12 @@ void outbox_close(struct outbox *o); /* NULL is fine; the files stay */
 /* Servers of which there is a file; start with *at = 0; 0 at the end. */
 int64_t outbox_next(const struct outbox *o, size_t *at);
 
-/* A server has been started and will have something to tell: makes its file while nobody waits,
- * because that takes longer than to write into one. */
+/* A server has been started and will have something to tell: its file is there when it does,
+ * because to make one takes longer than to write into it. */
 void outbox_expect(struct outbox *o, int64_t server);
+
+/* Makes a file for one of those that come next, unless there are enough. For when nobody waits. */
+void outbox_lay_in(struct outbox *o);
 
 /* Puts an event at the end. members is the JSON text of an object: what it says beside server, seq
  * and event. Returns NULL when too many wait, unless it is the last of its server. */

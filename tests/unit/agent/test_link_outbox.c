@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "lib/unit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,6 +275,43 @@ static void who_is_expected_has_a_file_and_starts_with_number_one(void **state)
     assert_int_not_equal(stat(path, &st), 0);
 }
 
+static int count_files(const struct world *w)
+{
+    int n = 0;
+    DIR *folder = opendir(w->folder);
+    for (struct dirent *e; (e = readdir(folder));)
+        n += e->d_name[0] != '.';
+    closedir(folder);
+    return n;
+}
+
+static void files_made_ahead_of_time_become_those_of_servers(void **state)
+{
+    enum { SPARES = 4, SERVERS = 6 };
+    struct world *w = *state;
+    size_t at = 0;
+    for (int i = 0; i < 10; i++)
+        outbox_lay_in(w->outbox);
+    assert_int_equal(count_files(w), SPARES);
+    for (int64_t server = 1; server <= SERVERS; server++) {
+        outbox_expect(w->outbox, server);
+        assert_int_equal(count_files(w), server > SPARES ? server : SPARES);
+    }
+    add(w, 1, "inited", "");
+    outbox_lay_in(w->outbox);
+    reopen(w);
+    int known = 0;
+    while (outbox_next(w->outbox, &at))
+        known++;
+    assert_int_equal(known, SERVERS); /* what is left over is no server */
+    assert_string_equal(take(w), "1.1 inited;");
+    outbox_lay_in(w->outbox);
+    assert_int_equal(count_files(w), SERVERS + 1);
+    outbox_expect(w->outbox, 7);
+    add(w, 7, "inited", "");
+    assert_string_equal(take(w), "7.1 inited;");
+}
+
 static void a_server_has_a_limit_but_may_always_end(void **state)
 {
     struct world *w = *state;
@@ -346,6 +384,7 @@ int main(void)
         TEST(rubbish_in_the_folder_is_no_event),
         TEST(keys_do_not_stay_on_disk),
         TEST(who_is_expected_has_a_file_and_starts_with_number_one),
+        TEST(files_made_ahead_of_time_become_those_of_servers),
         TEST(a_server_has_a_limit_but_may_always_end),
         TEST(a_batch_has_a_limit),
         TEST(a_file_does_not_grow_for_ever),
