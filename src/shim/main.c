@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +97,8 @@ static bool read_job(struct shim *s, int fd)
     if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*s->job))
         return false;
     s->job = map_job(fd, (size_t)st.st_size);
-    if (!s->job || s->job->version != SHIM_VERSION || s->job->size != st.st_size)
+    if (!s->job || s->job->version != SHIM_VERSION || s->job->size != st.st_size ||
+        s->job->n_argv == 0)
         return false;
     const char *at = (const char *)(s->job + 1);
     const char *end = (const char *)s->job + s->job->size;
@@ -106,11 +106,7 @@ static bool read_job(struct shim *s, int fd)
     s->argv = s->places ? take_texts(&at, end, s->job->n_argv) : NULL;
     s->told_size = (size_t)(at - (const char *)s->job);
     s->env = s->argv ? take_texts(&at, end, s->job->n_env) : NULL;
-    if (!s->env || s->job->n_argv == 0)
-        return false;
-    s->job_fd = fd;
-    output_init(&s->output, s->job->log_bytes, (int)s->job->log_files, proc_monotonic_ms());
-    return true;
+    return s->env != NULL;
 }
 
 /* For an agent that finds neither us nor our socket. A full disk loses it, and nothing else. */
@@ -370,6 +366,12 @@ static void ask_how_it_ended(struct shim *s)
 
 /* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
 
+/* The order will say the same. */
+static bool is_no_order(const struct shim_message *m)
+{
+    return m->kind == SHIM_NOTE || m->kind == SHIM_MARK;
+}
+
 /* Our ends do not make us wait; its ends are as it expects them. */
 static bool make_pipes(struct shim *s)
 {
@@ -396,40 +398,54 @@ static void drop_their_ends(struct shim *s)
     }
 }
 
-static void start_game(struct shim *s)
+/* In the child that is to be the game server, which has our memory. It only looks at the order:
+ * that stays where it is for us, with descriptors of its own. */
+static bool await_job(void *user, struct start *ret)
+{
+    struct shim *s = user;
+    struct shim_message m = {.kind = SHIM_NOTE};
+    int fds[SHIM_FDS_MAX];
+    while (!s->env && is_no_order(&m)) {
+        if (talk_receive(s->control, &m, fds, NULL, MSG_PEEK) <= 0)
+            return false;
+        if (is_no_order(&m))
+            (void)talk_receive(s->control, &m, fds, NULL, 0);
+        else if (m.kind != SHIM_GO || !(m.fds & SHIM_FD_JOB) || !read_job(s, fds[3]))
+            return false;
+    }
+    *ret = (struct start){.folder = s->places[FOLDER],
+                          .cgroup = s->places[CGROUP],
+                          .argv = s->argv,
+                          .env = s->env,
+                          .uid = s->job->uid,
+                          .files = s->job->files,
+                          .processes = s->job->processes,
+                          .file_bytes = s->job->file_bytes};
+    return true;
+}
+
+/* Begins the game server, perhaps long before there is a job, and waits until it has one and runs
+ * its own code; or until it has left, because there is another order or none. */
+static void begin_game(struct shim *s)
 {
     enum shim_step step = SHIM_STEP_START;
-    int why = 0;
     bool piped = s->theirs[0] >= 0 || make_pipes(s);
-    why = errno;
-    /* From now on nothing of ours is urgent: whoever is a batch job waits until the processor is
-     * free, and does not take it from the game server in the middle of its exec. Where the agent
-     * was given another policy, that is for its game servers. */
-    bool batch = sched_getscheduler(0) == SCHED_OTHER &&
-                 sched_setscheduler(0, SCHED_BATCH, &(const struct sched_param){0}) == 0;
-    const struct start how = {.folder = s->places[FOLDER],
-                              .cgroup = s->places[CGROUP],
-                              .argv = s->argv,
-                              .env = s->env,
-                              .uid = s->job->uid,
-                              .files = s->job->files,
-                              .processes = s->job->processes,
-                              .file_bytes = s->job->file_bytes,
-                              .in_fd = s->theirs[0],
-                              .out_fd = s->theirs[1],
-                              .batch = batch};
-    pid_t pid = piped ? start(&how, &step, &why) : 0;
+    int why = errno;
+    s->state.pid = piped ? start(s->theirs[0], s->theirs[1], await_job, s, &step, &why) : 0;
+    s->state.failed_step = s->state.pid == 0 ? step : SHIM_STEP_NONE;
+    s->state.failed_errno = s->state.pid == 0 ? why : 0;
+}
+
+static void start_game(struct shim *s)
+{
     drop_their_ends(s);
-    if (pid == 0) {
-        s->state.failed_step = step;
-        s->state.failed_errno = why;
+    if (s->state.pid == 0) {
         s->state.exit_code = 127;
         be_over(s);
         return;
     }
-    s->pidfd = proc_pidfd_open(pid); /* our child, not reaped: it is the one we started */
-    s->state.pid = pid;
-    s->state.start_ticks = proc_start_ticks(pid);
+    s->pidfd = proc_pidfd_open((pid_t)s->state.pid); /* our child, not reaped: the one we started */
+    s->state.start_ticks = proc_start_ticks((pid_t)s->state.pid);
     s->state.since_ms = proc_wall_ms();
     s->state.started_ms = proc_monotonic_ms();
     s->parent = true;
@@ -462,14 +478,20 @@ static void await_order(struct shim *s)
             drop_spare(s);
             _exit(0);
         }
-    } while (m.kind == SHIM_NOTE || m.kind == SHIM_MARK); /* the order will say the same */
-    if (!(m.fds & SHIM_FD_JOB) || !read_job(s, fds[3]))
+    } while (is_no_order(&m));
+    bool seen = s->env != NULL;
+    s->job_fd = fds[3];
+    if (!seen && !read_job(s, s->job_fd))
         _exit(EXIT_JOB);
+    output_init(&s->output, s->job->log_bytes, (int)s->job->log_files, proc_monotonic_ms());
     if (m.kind == SHIM_ADOPT && m.fds & SHIM_FD_PIDFD) {
         adopt_game(s, &m, fds);
     } else if (m.kind == SHIM_GO) {
         s->state.state = m.state.state;
         s->state.kill_at_ms = m.state.kill_at_ms;
+        /* What was begun ahead of time and has gone wrong is not this job's fault. */
+        if (s->state.pid == 0 && (!seen || s->state.failed_step == SHIM_STEP_NONE))
+            begin_game(s);
         start_game(s);
     } else {
         _exit(EXIT_JOB);
@@ -562,9 +584,9 @@ int main(int argc, char **argv)
     s.state.version = SHIM_VERSION;
     proc_boot_id(s.state.boot_id);
     start_prepare();
-    (void)make_pipes(&s); /* what fails is tried again when they are needed, and told then */
     if (argc > 2)
         lay_in_home(&s, argv[2]);
+    begin_game(&s);
     await_order(&s);
     if (argc > 1)
         write_title(&s, argv[1]);

@@ -3,8 +3,8 @@
  * ours is answered by leaving the other alone. Shared by src/shim and src/agent; owns nothing.
  *
  *   agent                                      shim (fd 3: a seqpacket socket)
- *     ├─ posix_spawn, perhaps long before ─────▶ new session, waits
- *     ├─ GO + job ─────────────────────────────▶ starts the game server
+ *     ├─ posix_spawn, perhaps long before ─────▶ new session; begins a child, which waits
+ *     ├─ GO + job ─────────────────────────────▶ the child becomes the game server
  *     ◀────────── HELLO + pidfd, output, input, job
  *     │                                          makes its home, unless it has, and listens there
  *     ├─ NOTE (state) ─────────────────────────▶ kept for the next agent

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { STACK_BYTES = 64 * 1024 };
+
 /* The bounding set needs CAP_SETPCAP; whoever lacks it has nothing to give on either, because of
  * no_new_privs. What we may do ourselves stays: only an exec looks at it. */
 void start_prepare(void)
@@ -22,11 +25,24 @@ void start_prepare(void)
         prctl(PR_CAPBSET_DROP, cap);
 }
 
-/* Everything below runs between vfork and exec, in our memory: system calls only, and what they
- * refuse is left for us to read in these. (glibc's set*id tell other threads, and there are none,
- * but the bare calls need no such thought.) */
-static volatile int refused_step;
-static volatile int refused_errno;
+/* Everything between the two lines runs in the child, which has our memory and a stack of its own,
+ * while we sleep: nothing needs to be copied for it, and nothing locked. What it is refused is left
+ * for us to read here. (glibc's set*id tell other threads, and there are none, but the bare calls
+ * need no such thought.) */
+static struct {
+    int in_fd, out_fd;
+    start_await *await;
+    void *user;
+    pid_t parent;
+    bool ordinary; /* it is to be no batch job, as we are */
+    volatile bool executes;
+    volatile int refused_step;
+    volatile int refused_errno;
+} child;
+
+static volatile pid_t in_our_memory; /* the child; the kernel clears this when it is no more */
+
+/* ── the child ─────────────────────────────────────────────────────────────────────────────── */
 
 static int limit(int what, int64_t value)
 {
@@ -41,11 +57,9 @@ static int limit(int what, int64_t value)
 
 static int set_limits(const struct start *s)
 {
-    struct rlimit none = {0, 0};
-    if (limit(RLIMIT_NOFILE, s->files) < 0 || limit(RLIMIT_FSIZE, s->file_bytes) < 0 ||
-        limit(RLIMIT_NPROC, s->processes) < 0)
-        return -1;
-    return setrlimit(RLIMIT_CORE, &none);
+    bool done = limit(RLIMIT_NOFILE, s->files) == 0 && limit(RLIMIT_FSIZE, s->file_bytes) == 0 &&
+                limit(RLIMIT_NPROC, s->processes) == 0;
+    return done ? 0 : -1;
 }
 
 static int join_cgroup(const char *procs)
@@ -65,25 +79,29 @@ static int drop_everything(uint32_t uid)
         return -1;
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2] = {{0}};
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (syscall(SYS_capset, &head, none) < 0)
-        return -1;
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return (int)syscall(SYS_capset, &head, none);
 }
 
 /* A group of its own: a game server that signals its group must not meet us. SIGPIPE stays ignored,
- * so that it survives a moment without a reader; everything else is as if nobody had been here. */
-static enum shim_step become(const struct start *s)
+ * so that it survives a moment without a reader; everything else is as if nobody had been here. As
+ * long as it waits it does not outlive us. */
+static bool get_ready(void)
 {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    const struct rlimit none = {0, 0};
+    sigset_t no_signal;
+    sigemptyset(&no_signal);
+    sigprocmask(SIG_SETMASK, &no_signal, NULL);
     setpgid(0, 0);
     umask(022);
-    if (s->batch)
-        sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0});
-    if (dup2(s->in_fd, 0) < 0 || dup2(s->out_fd, 1) < 0 || dup2(s->out_fd, 2) < 0)
-        return SHIM_STEP_START;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return getppid() == child.parent && dup2(child.in_fd, 0) >= 0 && dup2(child.out_fd, 1) >= 0 &&
+           dup2(child.out_fd, 2) >= 0 && setrlimit(RLIMIT_CORE, &none) == 0 &&
+           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+static enum shim_step become(const struct start *s)
+{
     if (*s->cgroup && join_cgroup(s->cgroup) < 0)
         return SHIM_STEP_CGROUP;
     if (set_limits(s) < 0)
@@ -92,25 +110,66 @@ static enum shim_step become(const struct start *s)
         return SHIM_STEP_USER;
     if (chdir(s->folder) < 0)
         return SHIM_STEP_FOLDER;
+    prctl(PR_SET_PDEATHSIG, 0);
+    if (child.ordinary)
+        sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0});
+    child.executes = true;
     execve(s->argv[0], s->argv, s->env);
     return SHIM_STEP_EXEC;
 }
 
-pid_t start(const struct start *s, enum shim_step *ret_step, int *ret_errno)
+static int run_child(void *unused)
 {
-    refused_step = SHIM_STEP_NONE;
-    /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): a copy of us costs more. */
-    pid_t pid = vfork();
-    if (pid == 0) {
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork): it makes system calls and nothing else. */
-        int step = (int)become(s);
-        refused_errno = errno;
-        refused_step = step;
-        _exit(127);
-    }
-    *ret_step = pid < 0 ? SHIM_STEP_START : (enum shim_step)refused_step;
-    *ret_errno = pid < 0 ? errno : refused_errno;
-    if (*ret_step == SHIM_STEP_NONE)
+    struct start s;
+    (void)unused;
+    bool ready = get_ready();
+    if (ready && !child.await(child.user, &s))
+        _exit(0);
+    enum shim_step step = ready ? become(&s) : SHIM_STEP_START;
+    child.refused_errno = errno;
+    child.refused_step = (int)step;
+    _exit(127);
+}
+
+/* ── we ────────────────────────────────────────────────────────────────────────────────────── */
+
+/* From now on nothing of ours is urgent: whoever is a batch job waits until the processor is free,
+ * and does not take it from the game server in the middle of its exec. Where the agent was given
+ * another policy, that is for its game servers. */
+static void be_patient(void)
+{
+    if (sched_getscheduler(0) == SCHED_OTHER)
+        child.ordinary = sched_setscheduler(0, SCHED_BATCH, &(const struct sched_param){0}) == 0;
+}
+
+/* Not vfork, in which we could not be interrupted and would count as load for as long as we wait.
+ */
+static pid_t begin(void)
+{
+    static char stack[STACK_BYTES] __attribute__((aligned(16)));
+    pid_t pid = clone(run_child, stack + sizeof(stack),
+                      CLONE_VM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, NULL,
+                      &in_our_memory, NULL, &in_our_memory);
+    for (pid_t who; pid > 0 && (who = in_our_memory) != 0;)
+        (void)syscall(SYS_futex, &in_our_memory, FUTEX_WAIT, who, NULL, NULL, 0);
+    return pid;
+}
+
+pid_t start(int in_fd, int out_fd, start_await *await, void *user, enum shim_step *ret_step,
+            int *ret_errno)
+{
+    be_patient();
+    child.in_fd = in_fd;
+    child.out_fd = out_fd;
+    child.await = await;
+    child.user = user;
+    child.parent = getpid();
+    child.executes = false;
+    child.refused_step = SHIM_STEP_NONE;
+    pid_t pid = begin();
+    *ret_step = pid < 0 ? SHIM_STEP_START : (enum shim_step)child.refused_step;
+    *ret_errno = pid < 0 ? errno : child.refused_errno;
+    if (pid > 0 && child.executes && *ret_step == SHIM_STEP_NONE)
         return pid;
     if (pid > 0)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

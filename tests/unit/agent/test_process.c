@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { UID_FIRST = 231000, OVER_MAX = 64 };
+enum { UID_FIRST = 231000, OVER_MAX = 64, CHILDREN_MAX = 256 };
 
 struct world {
     struct loop loop;
@@ -139,17 +139,28 @@ static bool is_spare(pid_t pid)
     return n > 12 && memcmp(line, "muster-shim\0 ", 13) == 0;
 }
 
-/* Calls it for each child of ours that nobody has reaped, or that still runs. */
-static int each_child(int (*call)(pid_t pid))
+/* Children that nobody has reaped, or that still run. */
+static int find_children(pid_t parent, pid_t ret[CHILDREN_MAX])
 {
     int n = 0;
     DIR *folder = opendir("/proc");
-    for (struct dirent *e; (e = readdir(folder));) {
+    for (struct dirent *e; (e = readdir(folder)) && n < CHILDREN_MAX;) {
         pid_t pid = atoi(e->d_name);
-        if (pid > 0 && parent_of(pid) == getpid())
-            n += call(pid);
+        if (pid > 0 && parent_of(pid) == parent)
+            ret[n++] = pid;
     }
     closedir(folder);
+    return n;
+}
+
+/* Calls it for each of ours, and not for those that fall to us meanwhile. */
+static int each_child(int (*call)(pid_t pid))
+{
+    pid_t children[CHILDREN_MAX];
+    int n = 0;
+    int found = find_children(getpid(), children);
+    for (int i = 0; i < found; i++)
+        n += call(children[i]);
     return n;
 }
 
@@ -974,6 +985,63 @@ static void homes_of_spares_that_were_killed_are_cleared_away(void **state)
     end(&w);
 }
 
+/* The process that a shim which waits has begun, and that will be a game server; 0 = none. */
+static pid_t begun_by(pid_t pid)
+{
+    pid_t children[CHILDREN_MAX];
+    return is_spare(pid) && find_children(pid, children) == 1 ? children[0] : 0;
+}
+
+static int count_begun(pid_t pid)
+{
+    return begun_by(pid) > 0;
+}
+
+static int kill_begun(pid_t pid)
+{
+    return begun_by(pid) > 0 && kill(begun_by(pid), SIGKILL) == 0;
+}
+
+static void what_was_begun_too_early_is_begun_again(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    RUN_UNTIL(&w, each_child(count_begun) == SPARES);
+    assert_int_equal(each_child(kill_begun), SPARES);
+    RUN_UNTIL(&w, each_child(count_begun) == 0);
+    assert_int_equal(each_child(count_spare), SPARES);
+    for (int64_t server = 1; server <= SPARES; server++) {
+        struct process *p = spawn(&w, server, "idle", NULL);
+        RUN_UNTIL(&w, says(p, "ready"));
+    }
+    spawn(&w, 100, "exit", "3");
+    struct process *p = processes_find(w.ps, 100);
+    run_until_over(&w, p);
+    assert_int_equal(process_ended(p)->exit_code, 3);
+    end(&w);
+}
+
+/* And does not wait until the agent, who might give it a job, has heard of that. */
+static void what_was_begun_ends_with_its_shim(void **state)
+{
+    (void)state;
+    static struct world w;
+    pid_t shims[CHILDREN_MAX];
+    begin(&w);
+    RUN_UNTIL(&w, each_child(count_begun) == SPARES);
+    int n = find_children(getpid(), shims);
+    assert_int_equal(n, SPARES);
+    for (int i = 0; i < n; i++) {
+        int begun = proc_pidfd_open(begun_by(shims[i]));
+        assert_true(begun >= 0);
+        kill(shims[i], SIGKILL);
+        assert_true(proc_await(begun, proc_monotonic_ms() + LOOP_DEADLINE_MS));
+        close(begun);
+    }
+    end(&w);
+}
+
 #define TEST(name_) cmocka_unit_test_teardown(name_, end_what_is_left)
 
 int main(void)
@@ -1002,6 +1070,8 @@ int main(void)
         TEST(places_are_counted),
         TEST(one_that_was_just_being_started_is_taken_over),
         TEST(homes_of_spares_that_were_killed_are_cleared_away),
+        TEST(what_was_begun_too_early_is_begun_again),
+        TEST(what_was_begun_ends_with_its_shim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
