@@ -28,7 +28,7 @@ run: deps ## the demo: a control plane, six game servers, a match every second
 	@$(NINJA) -C build muster muster-shim arena
 	@build/muster dev
 
-test: build build-asan ## everything that must hold before a change is accepted
+test: build build-asan ## what must hold before a change is accepted; with test-cluster it is everything
 	@JOBS=$(JOBS) sh tests/all
 
 build-asan: deps
