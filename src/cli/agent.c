@@ -278,7 +278,7 @@ static bool take_token(const struct arguments *a, char ret[TOKEN_MAX])
         snprintf(ret, TOKEN_MAX, "%s", token);
     for (const char *at = ret; *at; at++) {
         if (!isgraph((unsigned char)*at))
-            return args_refuse("agent", "what was given as a token is none: it has no blanks");
+            return args_refuse("agent", "what was given as a token is none: a token has no blanks");
     }
     return *ret || args_refuse("agent", "--token-file %s is empty", a->token_file);
 }

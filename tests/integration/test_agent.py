@@ -667,7 +667,7 @@ GOOD = ["--control", "http://127.0.0.1:1", "--region", "EU", "--token", "t"]
     (GOOD + ["--region", "E U"], "--region takes the name of a region"),
     (GOOD[:4], "an access token of scope game_host is needed"),
     (GOOD[:4] + ["--token-file", "/no/such"], "cannot read --token-file /no/such"),
-    (GOOD[:4] + ["--token", "a b"], "it has no blanks"),
+    (GOOD[:4] + ["--token", "a b"], "a token has no blanks"),
     (GOOD + ["--token-file", "/dev/null"], "give one"),
     (GOOD + ["--ports", "9-1"], "--ports takes a range"),
     (GOOD + ["--ports", "38000"], "--ports takes a range"),
