@@ -19,7 +19,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SWEEP_MS = 60000, LOG_BYTES = 8 << 20, LOG_FILES = 4, LOCK_MS = 200, LAY_IN_MS = 2 };
+enum {
+    SWEEP_MS = 60000,
+    LOG_BYTES = 8 << 20,
+    LOG_FILES = 4,
+    LOCK_MS = 2000,
+    LAY_IN_MS = 2,
+    ASK_AGAIN_MS = 20
+};
 
 int process_refuse(char why[PROCESS_WHY_MAX], int err, const char *format, ...)
 {
@@ -138,7 +145,7 @@ static void reap(struct processes *ps)
         shim_forget_spare(ps, pid);
         for (struct process *p; (p = processes_next(ps, &at));) {
             if (p->shim_pid == pid)
-                p->shim_pid = 0;
+                shim_has_ended(p);
             if (p->shim.pid == pid && p->state != PROCESS_OVER)
                 ended = p;
         }
@@ -182,12 +189,13 @@ void processes_arm(struct processes *ps)
     uv_timer_start(&ps->clock, on_clock, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
 }
 
-/* A shim that has not started its game server yet is our own child, not reaped, and goes instead.
- */
+/* A shim that was not told to start its game server is our own child, not reaped, and goes instead.
+ * One that was, and has not said who that is, is waited for: it may run already. */
 static void kill_late(struct process *p)
 {
-    p->kill_at_ms = 0;
-    if (p->shim.pid == 0 && p->shim_pid > 0)
+    bool told = p->shim.pid == 0 && !p->waits_for_go && p->link;
+    p->kill_at_ms = told ? proc_monotonic_ms() + ASK_AGAIN_MS : 0;
+    if (p->shim.pid == 0 && p->shim_pid > 0 && !told)
         kill(p->shim_pid, SIGKILL);
     process_signal(p, SIGKILL);
 }
@@ -282,7 +290,7 @@ void processes_wake_before_wait(struct processes *ps)
 
 /* ── all of them ───────────────────────────────────────────────────────────────────────────── */
 
-/* A shim that the agent before us was just starting holds the lock until its exec is over. */
+/* A shim that the agent before us was just starting holds the lock until it can be found. */
 static bool lock_within(int fd, int64_t limit_ms)
 {
     int64_t until_ms = proc_monotonic_ms() + limit_ms;
@@ -305,9 +313,14 @@ static int make_folders(struct processes *ps, const char *folder, char why[PROCE
                                   strerror(errno));
     }
     snprintf(path, sizeof(path), "%s/processes.lock", folder);
-    ps->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ps->lock = lock >= 0 ? fcntl(lock, F_DUPFD_CLOEXEC, SHIM_LOCK_FD + 1) : -1;
     if (ps->lock < 0)
-        return process_refuse(why, ERR_IO, "cannot open %.180s: %s", path, strerror(errno));
+        (void)process_refuse(why, ERR_IO, "cannot open %.180s: %s", path, strerror(errno));
+    if (lock >= 0)
+        close(lock);
+    if (ps->lock < 0)
+        return ERR_IO;
     if (!lock_within(ps->lock, LOCK_MS))
         return process_refuse(why, ERR_LOCKED, "another agent uses the folder %.180s", folder);
     return 0;

@@ -156,6 +156,9 @@ void shim_mark(struct process *p);
 void shim_bye(struct process *p);
 void shim_drop_link(struct process *p);
 
+/* Its shim, a child of ours, was reaped just now. */
+void shim_has_ended(struct process *p);
+
 /* Its shim is gone, it is not: another takes over. Tries again later when that fails. */
 void shim_replace(struct process *p);
 

@@ -51,17 +51,52 @@ static void sweep_ahead(struct processes *ps, int64_t number)
         sweep_folder(ps, home);
 }
 
-/* A shim that is gone before it said how its game server ended. */
-static void lose_shim(struct process *p)
+static void let_go(struct process *p)
 {
     shim_drop_link(p);
     sweep_ahead(p->owner, p->home_ahead);
     p->home_ahead = 0;
+}
+
+static void say_not_started(struct process *p)
+{
+    snprintf(p->why, sizeof(p->why), "it was not started: %s",
+             p->state == PROCESS_ENDING ? "it was to end before" : "its shim has ended");
+}
+
+/* One that never said who its game server is may have begun it all the same. That is our child now,
+ * because we are a subreaper, and ends; its places are free when it is reaped. */
+void shim_has_ended(struct process *p)
+{
+    pid_t shim = p->shim_pid;
+    p->shim_pid = 0;
+    shim_await_hello(p); /* what it has said comes first; nobody is waited for */
+    if (p->shim.pid != 0 || p->state == PROCESS_OVER)
+        return;
+    pid_t left = proc_child_in_session(shim);
+    let_go(p);
+    say_not_started(p);
+    if (left == 0) {
+        process_is_over_later(p);
+        return;
+    }
+    p->shim.pid = left;
+    p->shim.started_ms = proc_monotonic_ms();
+    kill(left, SIGKILL);
+}
+
+/* A shim that is gone before it said how its game server ended. */
+static void lose_shim(struct process *p)
+{
+    let_go(p);
     if (p->state == PROCESS_OVER)
         return;
+    if (p->shim.pid == 0 && p->shim_pid > 0) {
+        kill(p->shim_pid, SIGKILL); /* it is our child; see shim_has_ended for what is left */
+        return;
+    }
     if (p->shim.pid == 0) {
-        snprintf(p->why, sizeof(p->why), "it was not started: %s",
-                 p->state == PROCESS_ENDING ? "it was to end before" : "its shim has ended");
+        say_not_started(p);
         process_is_over(p);
         return;
     }
@@ -112,8 +147,7 @@ static void say(struct process *p, enum shim_kind kind, uint32_t fds)
 
 /* The kernel takes whoever writes to a socket for one that goes to sleep next, and makes the reader
  * wait for this very processor. There is more to do in this turn, so we do sleep, as briefly as can
- * be: then the shim, and the game server that it forks, begin at once. To give way (sched_yield) is
- * not enough: the shim runs, but waits for what it forked, which stands behind us. */
+ * be: then the child of the shim, which becomes the game server, begins at once. */
 void shim_go(struct process *p)
 {
     const struct timespec moment = {.tv_nsec = GO_NS};
@@ -138,8 +172,8 @@ void shim_bye(struct process *p)
 
 /* ── starting one ──────────────────────────────────────────────────────────────────────────── */
 
-/* Nothing of ours but one descriptor. Signals are reset over there. */
-static int run_shim(const char *path, int control, char *home, pid_t *ret)
+/* Nothing of ours but two descriptors. Signals are reset over there. */
+static int run_shim(const struct processes *ps, int control, char *home, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
     char title[SHIM_TITLE_MAX + 1];
@@ -149,7 +183,8 @@ static int run_shim(const char *path, int control, char *home, pid_t *ret)
     title[SHIM_TITLE_MAX] = '\0';
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, control, SHIM_CONTROL_FD);
-    int err = posix_spawn(ret, path, &files, NULL, argv, env);
+    posix_spawn_file_actions_adddup2(&files, ps->lock, SHIM_LOCK_FD);
+    int err = posix_spawn(ret, ps->shim, &files, NULL, argv, env);
     posix_spawn_file_actions_destroy(&files);
     return err;
 }
@@ -164,7 +199,7 @@ static int new_shim(struct processes *ps, bool ahead, struct spare_shim *ret,
     process_home_ahead(ps, ret->home, home);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return process_refuse(why, ERR_IO, "cannot start a shim: %s", strerror(errno));
-    int err = run_shim(ps->shim, pair[1], ahead ? home : NULL, &ret->pid);
+    int err = run_shim(ps, pair[1], ahead ? home : NULL, &ret->pid);
     close(pair[1]);
     if (err != 0) {
         close(pair[0]);

@@ -48,6 +48,7 @@ struct shim {
     struct output output;
     const char *spare; /* a home that was made ahead of time, in which we listen; NULL = none */
     bool settled;      /* our home is where it belongs, and there is a record in it */
+    bool holds_lock;   /* nobody can find us yet */
     int64_t settle_at_ms;
     int control;   /* the agent; -1 = it is away */
     int listening; /* -1 = not yet, or the disk is full */
@@ -141,16 +142,27 @@ static bool listen_here(struct shim *s)
     return false;
 }
 
+/* The next agent may look for us. It waits for this, or it could miss one that has just been given
+ * a job; and what we begin must not keep it waiting. */
+static void let_others_look(struct shim *s)
+{
+    if (s->holds_lock)
+        close(SHIM_LOCK_FD);
+    s->holds_lock = false;
+}
+
 /* A socket is an inode and so is a folder: what takes longest of settling is done before there is a
  * job. The next agent looks for us here, too. */
 static void lay_in_home(struct shim *s, const char *path)
 {
     if (mkdir(path, 0700) < 0)
         return;
-    if (chdir(path) == 0 && listen_here(s))
+    if (chdir(path) == 0 && listen_here(s)) {
         s->spare = path;
-    else
+        let_others_look(s);
+    } else {
         rmdir(path);
+    }
 }
 
 static void drop_spare(struct shim *s)
@@ -181,9 +193,12 @@ static bool move_in(struct shim *s)
 static void settle(struct shim *s)
 {
     s->settle_at_ms = proc_monotonic_ms() + SETTLE_AGAIN_MS;
-    if (s->settled || !move_in(s))
+    if (s->settled)
         return;
-    s->settled = true;
+    s->settled = move_in(s);
+    let_others_look(s);
+    if (!s->settled)
+        return;
     output_open(&s->output);
     write_record(s);
 }
@@ -377,8 +392,15 @@ static bool make_pipes(struct shim *s)
 {
     int out[2];
     int in[2];
-    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(in, O_CLOEXEC) < 0)
+    if (pipe2(out, O_CLOEXEC) < 0)
         return false;
+    if (pipe2(in, O_CLOEXEC) < 0) {
+        int why = errno;
+        close(out[0]);
+        close(out[1]);
+        errno = why;
+        return false;
+    }
     s->out_fd = out[0];
     s->in_fd = in[1];
     s->theirs[0] = in[0];
@@ -398,21 +420,26 @@ static void drop_their_ends(struct shim *s)
     }
 }
 
-/* In the child that is to be the game server, which has our memory. It only looks at the order:
- * that stays where it is for us, with descriptors of its own. */
+/* Only looks at the order: it stays where it is for us, with descriptors of its own. */
+static bool see_job(struct shim *s)
+{
+    struct shim_message m;
+    int fds[SHIM_FDS_MAX];
+    for (;;) {
+        if (talk_receive(s->control, &m, fds, NULL, MSG_PEEK) <= 0)
+            return false;
+        if (!is_no_order(&m))
+            return m.kind == SHIM_GO && m.fds & SHIM_FD_JOB && read_job(s, fds[3]);
+        (void)talk_receive(s->control, &m, fds, NULL, 0);
+    }
+}
+
+/* In the child that is to be the game server, which has our memory. */
 static bool await_job(void *user, struct start *ret)
 {
     struct shim *s = user;
-    struct shim_message m = {.kind = SHIM_NOTE};
-    int fds[SHIM_FDS_MAX];
-    while (!s->env && is_no_order(&m)) {
-        if (talk_receive(s->control, &m, fds, NULL, MSG_PEEK) <= 0)
-            return false;
-        if (is_no_order(&m))
-            (void)talk_receive(s->control, &m, fds, NULL, 0);
-        else if (m.kind != SHIM_GO || !(m.fds & SHIM_FD_JOB) || !read_job(s, fds[3]))
-            return false;
-    }
+    if (!s->env && !see_job(s))
+        return false;
     *ret = (struct start){.folder = s->places[FOLDER],
                           .cgroup = s->places[CGROUP],
                           .argv = s->argv,
@@ -439,6 +466,10 @@ static void begin_game(struct shim *s)
 static void start_game(struct shim *s)
 {
     drop_their_ends(s);
+    if (s->state.pid == 0 && s->state.failed_step == SHIM_STEP_NONE) { /* killed, twice */
+        s->state.failed_step = SHIM_STEP_START;
+        s->state.failed_errno = EINTR;
+    }
     if (s->state.pid == 0) {
         s->state.exit_code = 127;
         be_over(s);
@@ -468,21 +499,28 @@ static void adopt_game(struct shim *s, const struct shim_message *m, const int f
     settle(s);
 }
 
+/* There is nothing for us to do, and nobody whom we could tell of what we have begun. */
+static void leave(struct shim *s, int code)
+{
+    if (s->state.pid > 0)
+        kill((pid_t)s->state.pid, SIGKILL);
+    drop_spare(s);
+    _exit(code);
+}
+
 /* Nothing is started for an agent that died before it said so. */
 static void await_order(struct shim *s)
 {
     struct shim_message m;
     int fds[SHIM_FDS_MAX];
     do {
-        if (talk_receive(s->control, &m, fds, NULL, 0) <= 0) {
-            drop_spare(s);
-            _exit(0);
-        }
+        if (talk_receive(s->control, &m, fds, NULL, 0) <= 0)
+            leave(s, 0);
     } while (is_no_order(&m));
     bool seen = s->env != NULL;
     s->job_fd = fds[3];
     if (!seen && !read_job(s, s->job_fd))
-        _exit(EXIT_JOB);
+        leave(s, EXIT_JOB);
     output_init(&s->output, s->job->log_bytes, (int)s->job->log_files, proc_monotonic_ms());
     if (m.kind == SHIM_ADOPT && m.fds & SHIM_FD_PIDFD) {
         adopt_game(s, &m, fds);
@@ -494,7 +532,7 @@ static void await_order(struct shim *s)
             begin_game(s);
         start_game(s);
     } else {
-        _exit(EXIT_JOB);
+        leave(s, EXIT_JOB);
     }
 }
 
@@ -516,8 +554,9 @@ static int stand_alone(void)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
-    close_range(SHIM_CONTROL_FD + 1, ~0U, 0);
+    close_range(SHIM_LOCK_FD + 1, ~0U, 0);
     fcntl(SHIM_CONTROL_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(SHIM_LOCK_FD, F_SETFD, FD_CLOEXEC);
     umask(077);
     setsid();
     reset_signals();
@@ -578,7 +617,7 @@ int main(int argc, char **argv)
 {
     static struct shim s;
     int children = stand_alone();
-    s = (struct shim){.control = SHIM_CONTROL_FD, .listening = -1};
+    s = (struct shim){.control = SHIM_CONTROL_FD, .listening = -1, .holds_lock = true};
     s.pidfd = s.out_fd = s.in_fd = s.job_fd = s.theirs[0] = s.theirs[1] = -1;
     s.children = children;
     s.state.version = SHIM_VERSION;

@@ -134,3 +134,23 @@ pid_t proc_reap(int pidfd, int *ret_code, int *ret_signal, int64_t *ret_peak_mem
     *ret_peak_memory = (int64_t)used.ru_maxrss * 1024;
     return info.si_pid;
 }
+
+pid_t proc_child_in_session(pid_t session)
+{
+    char chunk[4096];
+    pid_t pid = 0;
+    pid_t found = 0;
+    ssize_t n = 0;
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && found == 0 && (n = read(fd, chunk, sizeof(chunk))) > 0) {
+        for (ssize_t i = 0; i < n && found == 0; i++) {
+            bool ends = chunk[i] < '0' || chunk[i] > '9';
+            if (ends && pid > 0 && getsid(pid) == session)
+                found = pid;
+            pid = ends ? 0 : pid * 10 + (chunk[i] - '0');
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}

@@ -34,6 +34,10 @@ bool proc_is_over(int pidfd);
  * not tell (before 6.15). */
 bool proc_exit_of(int pidfd, int *ret_wait_status);
 
+/* A child of this thread's, ended or not, of that session; 0 = there is none. Nobody else's pid
+ * until it is reaped. */
+pid_t proc_child_in_session(pid_t session);
+
 /* Reaps one child that has ended: its pid, 0 = none has, -1 = there are no children. pidfd -1 =
  * any child. */
 pid_t proc_reap(int pidfd, int *ret_code, int *ret_signal, int64_t *ret_peak_memory);

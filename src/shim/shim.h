@@ -22,6 +22,7 @@
 enum {
     SHIM_VERSION = 1,
     SHIM_CONTROL_FD = 3,
+    SHIM_LOCK_FD = 4, /* the agent's lock of its folder: held until the next agent can find us */
     SHIM_PORTS_MAX = 4,
     SHIM_TAIL_MAX = 8192, /* of the last output, with OVER */
     SHIM_BOOT_MAX = 40,

@@ -82,9 +82,15 @@ static int drop_everything(uint32_t uid)
     return (int)syscall(SYS_capset, &head, none);
 }
 
+/* As long as it is no game server it does not outlive us. The kernel forgets that with each change
+ * of user; and we may have gone before it was said. */
+static bool stay_with_us(void)
+{
+    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == child.parent;
+}
+
 /* A group of its own: a game server that signals its group must not meet us. SIGPIPE stays ignored,
- * so that it survives a moment without a reader; everything else is as if nobody had been here. As
- * long as it waits it does not outlive us. */
+ * so that it survives a moment without a reader; everything else is as if nobody had been here. */
 static bool get_ready(void)
 {
     const struct rlimit none = {0, 0};
@@ -93,9 +99,10 @@ static bool get_ready(void)
     sigprocmask(SIG_SETMASK, &no_signal, NULL);
     setpgid(0, 0);
     umask(022);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (child.ordinary)
+        sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0});
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return getppid() == child.parent && dup2(child.in_fd, 0) >= 0 && dup2(child.out_fd, 1) >= 0 &&
+    return stay_with_us() && dup2(child.in_fd, 0) >= 0 && dup2(child.out_fd, 1) >= 0 &&
            dup2(child.out_fd, 2) >= 0 && setrlimit(RLIMIT_CORE, &none) == 0 &&
            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
@@ -106,13 +113,11 @@ static enum shim_step become(const struct start *s)
         return SHIM_STEP_CGROUP;
     if (set_limits(s) < 0)
         return SHIM_STEP_LIMIT;
-    if (drop_everything(s->uid) < 0)
+    if (drop_everything(s->uid) < 0 || !stay_with_us())
         return SHIM_STEP_USER;
     if (chdir(s->folder) < 0)
         return SHIM_STEP_FOLDER;
     prctl(PR_SET_PDEATHSIG, 0);
-    if (child.ordinary)
-        sched_setscheduler(0, SCHED_OTHER, &(const struct sched_param){0});
     child.executes = true;
     execve(s->argv[0], s->argv, s->env);
     return SHIM_STEP_EXEC;
@@ -133,9 +138,9 @@ static int run_child(void *unused)
 
 /* ── we ────────────────────────────────────────────────────────────────────────────────────── */
 
-/* From now on nothing of ours is urgent: whoever is a batch job waits until the processor is free,
- * and does not take it from the game server in the middle of its exec. Where the agent was given
- * another policy, that is for its game servers. */
+/* Nothing of ours is urgent: whoever is a batch job waits until the processor is free, and does not
+ * take it from the game server in the middle of its exec. Of the child that is not true, whom the
+ * agent wakes. Where the agent was given another policy, that is for its game servers. */
 static void be_patient(void)
 {
     if (sched_getscheduler(0) == SCHED_OTHER)

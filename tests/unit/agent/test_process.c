@@ -1042,6 +1042,80 @@ static void what_was_begun_ends_with_its_shim(void **state)
     end(&w);
 }
 
+/* It runs, and its shim, which is stopped, has not said so. */
+struct unsaid {
+    struct process *process;
+    pid_t shim;
+    int pidfd;
+};
+
+static int stop_spare(pid_t pid)
+{
+    return is_spare(pid) && kill(pid, SIGSTOP) == 0;
+}
+
+static int go_on(pid_t pid)
+{
+    return kill(pid, SIGCONT) == 0;
+}
+
+static struct unsaid start_unsaid(struct world *w)
+{
+    struct unsaid u = {.pidfd = -1};
+    pid_t shims[CHILDREN_MAX], begun[CHILDREN_MAX];
+    int64_t until_ms = proc_monotonic_ms() + LOOP_DEADLINE_MS;
+    RUN_UNTIL(w, each_child(count_begun) == SPARES);
+    int n = find_children(getpid(), shims);
+    for (int i = 0; i < n; i++)
+        begun[i] = begun_by(shims[i]);
+    assert_int_equal(each_child(stop_spare), SPARES);
+    u.process = spawn(w, 1, "idle", NULL);
+    process_go(u.process);
+    while (u.pidfd < 0) {
+        for (int i = 0; i < n; i++) {
+            if (is_spare(begun[i]))
+                continue;
+            u.shim = shims[i];
+            u.pidfd = proc_pidfd_open(begun[i]);
+        }
+        assert_true(proc_monotonic_ms() < until_ms);
+    }
+    return u;
+}
+
+static void a_shim_that_is_killed_before_its_word_leaves_nobody(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    struct unsaid u = start_unsaid(&w);
+    assert_false(proc_is_over(u.pidfd));
+    kill(u.shim, SIGKILL);
+    run_until_over(&w, u.process);
+    assert_true(proc_is_over(u.pidfd));
+    assert_string_equal(process_why(u.process), "it was not started: its shim has ended");
+    close(u.pidfd);
+    each_child(go_on);
+    end(&w);
+}
+
+static void who_is_to_end_before_the_word_of_its_shim_ends(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    struct unsaid u = start_unsaid(&w);
+    process_end(u.process, 0);
+    for (int i = 0; i < 10; i++)
+        uv_run(&w.loop.uv, UV_RUN_ONCE);
+    assert_int_equal(process_state(u.process), PROCESS_ENDING);
+    each_child(go_on);
+    run_until_over(&w, u.process);
+    assert_true(proc_is_over(u.pidfd));
+    close(u.pidfd);
+    end(&w);
+}
+
 #define TEST(name_) cmocka_unit_test_teardown(name_, end_what_is_left)
 
 int main(void)
@@ -1072,6 +1146,8 @@ int main(void)
         TEST(homes_of_spares_that_were_killed_are_cleared_away),
         TEST(what_was_begun_too_early_is_begun_again),
         TEST(what_was_begun_ends_with_its_shim),
+        TEST(a_shim_that_is_killed_before_its_word_leaves_nobody),
+        TEST(who_is_to_end_before_the_word_of_its_shim_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
