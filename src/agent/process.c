@@ -25,7 +25,7 @@ enum {
     LOG_FILES = 4,
     LOCK_MS = 2000,
     LAY_IN_MS = 2,
-    ASK_AGAIN_MS = 20
+    ASK_AGAIN_MS = 20,
 };
 
 int process_refuse(char why[PROCESS_WHY_MAX], int err, const char *format, ...)
@@ -302,6 +302,19 @@ static bool lock_within(int fd, int64_t limit_ms)
     return true;
 }
 
+/* Above the descriptors that shims are given, one of which it becomes. -1 with errno. */
+static int open_lock(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    int lock = fcntl(fd, F_DUPFD_CLOEXEC, SHIM_LOCK_FD + 1);
+    int why = errno;
+    close(fd);
+    errno = why;
+    return lock;
+}
+
 static int make_folders(struct processes *ps, const char *folder, char why[PROCESS_WHY_MAX])
 {
     static const char *const names[] = {"", "/servers", "/ended"};
@@ -313,14 +326,9 @@ static int make_folders(struct processes *ps, const char *folder, char why[PROCE
                                   strerror(errno));
     }
     snprintf(path, sizeof(path), "%s/processes.lock", folder);
-    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    ps->lock = lock >= 0 ? fcntl(lock, F_DUPFD_CLOEXEC, SHIM_LOCK_FD + 1) : -1;
+    ps->lock = open_lock(path);
     if (ps->lock < 0)
-        (void)process_refuse(why, ERR_IO, "cannot open %.180s: %s", path, strerror(errno));
-    if (lock >= 0)
-        close(lock);
-    if (ps->lock < 0)
-        return ERR_IO;
+        return process_refuse(why, ERR_IO, "cannot open %.180s: %s", path, strerror(errno));
     if (!lock_within(ps->lock, LOCK_MS))
         return process_refuse(why, ERR_LOCKED, "another agent uses the folder %.180s", folder);
     return 0;

@@ -1,0 +1,199 @@
+/* What is there before anybody has a job for it: shims that wait, their homes, and the processes
+ * that they have begun. None is ever lost or left over, whoever is killed when. */
+#include "processes.h"
+
+enum { SPARES = 4 };
+
+static void one_that_was_just_being_started_is_taken_over(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    for (int64_t server = 1; server <= 10; server++) {
+        process_go(spawn(&w, server, "idle", NULL));
+        close_agent(&w);
+        open_agent(&w);
+        struct process *p = processes_find(w.ps, server);
+        assert_non_null(p);
+        assert_true(process_was_adopted(p));
+        RUN_UNTIL(&w, says(p, "ready"));
+        RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    }
+    assert_int_equal(processes_count(w.ps), 10);
+    end(&w);
+}
+
+static int kill_spare(pid_t pid)
+{
+    return is_spare(pid) && kill(pid, SIGKILL) == 0;
+}
+
+static int count_spare(pid_t pid)
+{
+    return is_spare(pid);
+}
+
+static void homes_of_spares_that_were_killed_are_cleared_away(void **state)
+{
+    (void)state;
+    static struct world w;
+    char left[128];
+    prepare(&w);
+    open_loop(&w);
+    snprintf(left, sizeof(left), "mkdir -p %s/agent/servers/spare-1-1", w.folder);
+    assert_int_equal(system(left), 0);
+    open_agent(&w);
+    RUN_UNTIL(&w, access(left + strlen("mkdir -p "), F_OK) != 0);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    assert_int_equal(each_child(kill_spare), SPARES);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == 0);
+    struct process *p = spawn(&w, 1, "idle", NULL); /* has one that is started for it */
+    RUN_UNTIL(&w, says(p, "ready"));
+    RUN_UNTIL(&w, each_child(count_spare) == SPARES && count_homes_ahead(&w) == SPARES);
+    end(&w);
+}
+
+/* The process that a shim which waits has begun, and that will be a game server; 0 = none. */
+static pid_t begun_by(pid_t pid)
+{
+    pid_t children[CHILDREN_MAX];
+    return is_spare(pid) && find_children(pid, children) == 1 ? children[0] : 0;
+}
+
+static int count_begun(pid_t pid)
+{
+    return begun_by(pid) > 0;
+}
+
+static int kill_begun(pid_t pid)
+{
+    return begun_by(pid) > 0 && kill(begun_by(pid), SIGKILL) == 0;
+}
+
+static void what_was_begun_too_early_is_begun_again(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    RUN_UNTIL(&w, each_child(count_begun) == SPARES);
+    assert_int_equal(each_child(kill_begun), SPARES);
+    RUN_UNTIL(&w, each_child(count_begun) == 0);
+    assert_int_equal(each_child(count_spare), SPARES);
+    for (int64_t server = 1; server <= SPARES; server++) {
+        struct process *p = spawn(&w, server, "idle", NULL);
+        RUN_UNTIL(&w, says(p, "ready"));
+    }
+    spawn(&w, 100, "exit", "3");
+    struct process *p = processes_find(w.ps, 100);
+    run_until_over(&w, p);
+    assert_int_equal(process_ended(p)->exit_code, 3);
+    end(&w);
+}
+
+/* And does not wait until the agent, who might give it a job, has heard of that. */
+static void what_was_begun_ends_with_its_shim(void **state)
+{
+    (void)state;
+    static struct world w;
+    pid_t shims[CHILDREN_MAX];
+    begin(&w);
+    RUN_UNTIL(&w, each_child(count_begun) == SPARES);
+    int n = find_children(getpid(), shims);
+    assert_int_equal(n, SPARES);
+    for (int i = 0; i < n; i++) {
+        int begun = proc_pidfd_open(begun_by(shims[i]));
+        assert_true(begun >= 0);
+        kill(shims[i], SIGKILL);
+        assert_true(proc_await(begun, proc_monotonic_ms() + LOOP_DEADLINE_MS));
+        close(begun);
+    }
+    end(&w);
+}
+
+/* It runs, and its shim, which is stopped, has not said so. */
+struct unsaid {
+    struct process *process;
+    pid_t shim;
+    int pidfd;
+};
+
+static int stop_spare(pid_t pid)
+{
+    return is_spare(pid) && kill(pid, SIGSTOP) == 0;
+}
+
+static int go_on(pid_t pid)
+{
+    return kill(pid, SIGCONT) == 0;
+}
+
+static struct unsaid start_unsaid(struct world *w)
+{
+    struct unsaid u = {.pidfd = -1};
+    pid_t shims[CHILDREN_MAX], begun[CHILDREN_MAX];
+    int64_t until_ms = proc_monotonic_ms() + LOOP_DEADLINE_MS;
+    RUN_UNTIL(w, each_child(count_begun) == SPARES);
+    int n = find_children(getpid(), shims);
+    for (int i = 0; i < n; i++)
+        begun[i] = begun_by(shims[i]);
+    assert_int_equal(each_child(stop_spare), SPARES);
+    u.process = spawn(w, 1, "idle", NULL);
+    process_go(u.process);
+    while (u.pidfd < 0) {
+        for (int i = 0; i < n; i++) {
+            if (is_spare(begun[i]))
+                continue;
+            u.shim = shims[i];
+            u.pidfd = proc_pidfd_open(begun[i]);
+        }
+        assert_true(proc_monotonic_ms() < until_ms);
+    }
+    return u;
+}
+
+static void a_shim_that_is_killed_before_its_word_leaves_nobody(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    struct unsaid u = start_unsaid(&w);
+    assert_false(proc_is_over(u.pidfd));
+    kill(u.shim, SIGKILL);
+    run_until_over(&w, u.process);
+    assert_true(proc_is_over(u.pidfd));
+    assert_string_equal(process_why(u.process), "it was not started: its shim has ended");
+    close(u.pidfd);
+    each_child(go_on);
+    end(&w);
+}
+
+static void who_is_to_end_before_the_word_of_its_shim_ends(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    struct unsaid u = start_unsaid(&w);
+    process_end(u.process, 0);
+    for (int i = 0; i < 10; i++)
+        uv_run(&w.loop.uv, UV_RUN_ONCE);
+    assert_int_equal(process_state(u.process), PROCESS_ENDING);
+    each_child(go_on);
+    run_until_over(&w, u.process);
+    assert_true(proc_is_over(u.pidfd));
+    close(u.pidfd);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_that_was_just_being_started_is_taken_over),
+        TEST(homes_of_spares_that_were_killed_are_cleared_away),
+        TEST(what_was_begun_too_early_is_begun_again),
+        TEST(what_was_begun_ends_with_its_shim),
+        TEST(a_shim_that_is_killed_before_its_word_leaves_nobody),
+        TEST(who_is_to_end_before_the_word_of_its_shim_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
