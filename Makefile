@@ -29,7 +29,7 @@ run: deps ## the demo: a control plane, six game servers, a match every second
 	@build/muster dev
 
 test: build build-asan ## what must hold before a change is accepted; with test-cluster it is everything
-	@JOBS=$(JOBS) sh tests/all
+	@JOBS=$(JOBS) /usr/bin/python3 tests/all
 
 build-asan: deps
 	@$(CMAKE) -B build-asan $(CLANG) -DMUSTER_SANITIZE=ON >/dev/null
@@ -55,7 +55,10 @@ lint: build ## format, include arrow, named tests, purity of core, clang-tidy
 	@JOBS=$(JOBS) sh tests/lint/tidy build
 
 test-cluster: build ## two nodes on PostgreSQL under load, every kind of failover, and the functional suite there
-	@JOBS=$(JOBS) sh tests/cluster/run
+	@JOBS=$(JOBS) /usr/bin/python3 tests/cluster/run
+
+test-busy: build ## the tests beside four busy loops, and on a single core: none depends on a fast machine
+	@JOBS=$(JOBS) /usr/bin/python3 tests/busy
 
 test-planted: build ## build once with each planted bug and show that it is caught
 	@JOBS=$(JOBS) sh tests/planted
@@ -71,4 +74,4 @@ install: build ## programs below PREFIX=/usr/local, configuration in /etc/muster
 clean: ## remove every build folder
 	@rm -rf build build-*
 
-.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-cluster test-planted deb install clean
+.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-cluster test-busy test-planted deb install clean
