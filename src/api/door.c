@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-enum { FIRST_READINGS = 10 };
+enum { READINGS_MAX = 10, SAME_US = 1000 };
 
 void doors_init(struct doors *d, struct loop *loop)
 {
@@ -26,30 +26,32 @@ void doors_done(struct doors *d)
     buf_done(&d->frame);
 }
 
-/* Times that are shown are core's plus the distance of the two clocks, and a match must not have
- * begun a millisecond earlier each time somebody looks. The distance wavers by one, because both
- * are cut to milliseconds, and seems larger by as much as we were made to wait between reading
- * them. What is more than that is a clock that was set, and believed at once: a token that has
- * expired must not be taken because the machine is busy. */
-int64_t doors_distance(int64_t known_ms, int64_t read_ms, int64_t waited_us)
+/* Times that are shown are core's plus the distance between the two clocks, and a match must not
+ * have begun a millisecond earlier each time somebody looks. The distance seems larger by as much as
+ * this process was made to wait between the two readings. A difference beyond that is a clock that
+ * was set, and is believed at once: a token that has expired must not be accepted because the machine
+ * is busy. Microseconds, because what is cut to milliseconds before it is compared can seem to
+ * differ by two of them more. */
+int64_t doors_distance(int64_t known_us, int64_t read_us, int64_t waited_us)
 {
-    bool same = known_ms >= read_ms - waited_us / 1000 - 1 && known_ms <= read_ms + 1;
-    return same ? known_ms : read_ms;
+    bool same = known_us >= read_us - waited_us - SAME_US && known_us <= read_us + SAME_US;
+    return same ? known_us : read_us;
 }
 
+/* A new distance that was read slowly is too large, so it is read again. */
 void doors_read_clocks(struct doors *d)
 {
-    int64_t read_ms = 0;
+    int64_t known_us = d->apart_us;
     int64_t waited_us = 0;
-    /* The first distance is all there is, so it is read again when we had to wait. */
-    for (int i = 0; i == 0 || (i < FIRST_READINGS && d->apart_ms == 0 && waited_us >= 1000); i++) {
+    int i = 0;
+    do {
         d->monotonic_us = clock_monotonic_us();
-        d->monotonic_ms = d->monotonic_us / 1000;
-        read_ms = clock_wall_ms() - d->monotonic_ms;
+        int64_t read_us = clock_wall_us() - d->monotonic_us;
         waited_us = clock_monotonic_us() - d->monotonic_us;
-    }
-    d->apart_ms = d->apart_ms == 0 ? read_ms : doors_distance(d->apart_ms, read_ms, waited_us);
-    d->wall_ms = d->monotonic_ms + d->apart_ms;
+        d->apart_us = doors_distance(known_us, read_us, waited_us);
+    } while (d->apart_us != known_us && waited_us >= SAME_US && ++i < READINGS_MAX);
+    d->monotonic_ms = d->monotonic_us / 1000;
+    d->wall_ms = d->monotonic_ms + d->apart_us / 1000;
 }
 
 void doors_event(struct doors *d, struct event *e)

@@ -78,7 +78,7 @@ struct doors {
     int64_t monotonic_us;
     int64_t monotonic_ms;
     int64_t wall_ms;
-    int64_t apart_ms; /* how far the two are, see doors_distance */
+    int64_t apart_us; /* the distance between the two, see doors_distance */
 };
 
 /* The pipeline, the metrics and access may be set later, but before the loop runs. */
@@ -120,9 +120,9 @@ void doors_hold_if_full(struct door *door);
 
 void doors_read_clocks(struct doors *d);
 
-/* How far the clocks are apart now, when they were known_ms apart and have been read read_ms apart,
- * the second at most waited_us after the first. */
-int64_t doors_distance(int64_t known_ms, int64_t read_ms, int64_t waited_us);
+/* The distance between the clocks, when it was known_us before and the second clock, read at most
+ * waited_us after the first, was read_us ahead of it. */
+int64_t doors_distance(int64_t known_us, int64_t read_us, int64_t waited_us);
 
 /* One event to core, at the time of the last doors_read_clocks, which it is stamped with. */
 void doors_event(struct doors *d, struct event *e);

@@ -28,3 +28,8 @@ int64_t clock_wall_ms(void)
 {
     return read_us(CLOCK_REALTIME) / 1000;
 }
+
+int64_t clock_wall_us(void)
+{
+    return read_us(CLOCK_REALTIME);
+}

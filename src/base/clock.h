@@ -12,3 +12,4 @@ int64_t clock_boot_ms(void);
 
 /* Unix time; may step. */
 int64_t clock_wall_ms(void);
+int64_t clock_wall_us(void);
