@@ -257,7 +257,8 @@ static int open_processes(struct agent *a, char why[AGENT_WHY_MAX])
 {
     char reason[PROCESS_WHY_MAX] = "";
     const struct agent_config *config = a->config;
-    const struct process_ops ops = {.over = games_process_over, .user = &a->games};
+    const struct process_ops ops = {
+        .begun = games_process_begun, .over = games_process_over, .user = &a->games};
     int err = processes_open(&a->loop, config->data, config->shim, &config->limits, &ops,
                              &a->processes, reason);
     if (err != 0)

@@ -283,19 +283,34 @@ void game_end(struct game *g, int64_t grace_ms, const char *why)
 
 /* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
 
+/* What a game server says is heard when it is wanted and its pid is known, which is part of what is
+ * told of it. It may be quicker than its shim, and on a busy machine by much. */
+static void listen_to(struct game *g)
+{
+    if (g->link && !g->prepared && process_pid(g->process) > 0)
+        game_link_release(g->link);
+}
+
 static void bind_link(struct game *g)
 {
     char why[LINK_WHY_MAX];
     char sentence[GAME_WHY_MAX];
     g->link = links_bind(g->games->links, process_endpoint(g->process),
                          process_take_listener(g->process), g->server, game_message, g, why);
-    if (g->link && g->prepared)
+    if (g->link) {
         game_link_hold(g->link);
-    if (g->link)
+        listen_to(g);
         return;
+    }
     snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
-    process_await_pid(g->process); /* or its shim would be ended, and not what it has started */
     game_end(g, 0, sentence);
+}
+
+void games_process_begun(void *user, struct process *p)
+{
+    struct game *g = games_find(user, process_server(p));
+    if (g && g->process == p)
+        listen_to(g);
 }
 
 /* 0 with a process; else an error with a sentence, and no process. */
@@ -344,7 +359,7 @@ static void confirm(struct game *g)
         games_process_over(g->games, g->process);
     } else if (g->link) {
         outbox_expect(g->games->outbox, g->server);
-        game_link_release(g->link);
+        listen_to(g);
     }
 }
 

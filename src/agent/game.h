@@ -130,6 +130,9 @@ int games_spawn(struct games *gs, struct str body, char why[GAME_WHY_MAX]);
 /* The same before it is certain that it will be asked for: with the same bytes, soon. */
 int games_prepare(struct games *gs, struct str body, char why[GAME_WHY_MAX]);
 
+/* process_ops.begun: the pid of a process is known. */
+void games_process_begun(void *user, struct process *p);
+
 /* process_ops.over: a process has ended. */
 void games_process_over(void *user, struct process *p);
 

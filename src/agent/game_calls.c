@@ -184,7 +184,6 @@ static void tell_inited(struct game *g, const struct rpc_message *m)
 {
     struct buf members = {0};
     struct json_writer w = {.out = &members};
-    process_await_pid(g->process);
     json_open_object(&w);
     json_key_int(&w, "pid", process_pid(g->process));
     put_ports(g, &w);

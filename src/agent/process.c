@@ -644,11 +644,6 @@ const struct process_end *process_ended(const struct process *p)
     return &p->end;
 }
 
-void process_await_pid(struct process *p)
-{
-    shim_await_hello(p);
-}
-
 void process_confirm(struct process *p)
 {
     p->unconfirmed = false;
@@ -665,7 +660,6 @@ bool process_is_unconfirmed(const struct process *p)
 
 void process_inited(struct process *p)
 {
-    process_await_pid(p);
     if (p->state != PROCESS_STARTING)
         return;
     p->state = PROCESS_RUNNING;
@@ -681,7 +675,7 @@ void process_inited(struct process *p)
 void process_end(struct process *p, int64_t grace_ms)
 {
     if (grace_ms <= 0 && !p->waits_for_go)
-        process_await_pid(p); /* or its shim would be killed, and what that is just starting not */
+        shim_await_hello(p); /* or its shim would be killed, and what that is just starting not */
     if (p->state == PROCESS_OVER)
         return;
     bool again = p->state == PROCESS_ENDING;

@@ -62,7 +62,8 @@ struct process_end {
 };
 
 struct process_ops {
-    void (*over)(void *user, struct process *p); /* its port is free again after process_forget */
+    void (*begun)(void *user, struct process *p); /* its pid is known; NULL = nobody asks */
+    void (*over)(void *user, struct process *p);  /* its port is free again after process_forget */
     void *user;
 };
 
@@ -121,10 +122,6 @@ int process_take_listener(struct process *p);
 
 /* Lets it start now, instead of at the end of the loop's turn. */
 void process_go(struct process *p);
-
-/* A game server may be quicker than its shim's word that it runs: waits for that word. Its pid is
- * known afterwards, if it was started at all. */
-void process_await_pid(struct process *p);
 
 /* It says that it can be played on, and that was heard. */
 void process_inited(struct process *p);

@@ -382,6 +382,8 @@ static void hear_hello(struct process *p, const struct shim_message *m, int fds[
     }
     if (p->state == PROCESS_ENDING && first) /* asked for while it was being started */
         process_signal(p, p->kill_at_ms > 0 ? SIGTERM : SIGKILL);
+    if (first && p->owner->ops.begun)
+        p->owner->ops.begun(p->owner->ops.user, p);
 }
 
 void shim_hear(struct process *p, const struct shim_message *m, int fds[SHIM_FDS_MAX],

@@ -199,8 +199,8 @@ static void settle(struct shim *s)
     let_others_look(s);
     if (!s->settled)
         return;
+    write_record(s); /* who reads what was printed can rely on the record */
     output_open(&s->output);
-    write_record(s);
 }
 
 /* ── the agent ─────────────────────────────────────────────────────────────────────────────── */

@@ -7,10 +7,11 @@ import os
 import signal
 import tarfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
-from agent_proc import Agent, GAME, MARK, PORTS_EACH, alive
+from agent_proc import DEADLINE_S, Agent, GAME, MARK, PORTS_EACH, alive, children_of
 from fake_control import FakeControl, Refused
 from muster_proc import run
 
@@ -130,6 +131,31 @@ def test_endpoint_as_uri(agent, control):
         pass
     said = json.loads(agent.ask("GET", "/servers/12/logs")[1].decode().splitlines()[0])
     assert said["argv"][1].startswith("ipc:///")
+
+
+SPARE_SHIMS = 4
+
+
+def test_a_shim_that_is_slower_than_its_game_server_delays_it_and_no_more(agent, control, tmp_path):
+    """On a busy machine a shim may have to wait for its turn while its game server runs."""
+    deadline = time.monotonic() + DEADLINE_S
+    shims = agent.shims()
+    while len(shims) < SPARE_SHIMS or not all(map(children_of, shims)):
+        assert time.monotonic() < deadline
+        shims = agent.shims()
+    for pid in shims:
+        os.kill(pid, signal.SIGSTOP)
+    sent = tmp_path / "sent"
+    agent.spawn(12, "--sent", str(sent))
+    while not sent.exists():
+        assert time.monotonic() < deadline
+    for _ in range(3):  # it has not been forgotten meanwhile
+        control.await_beat(lambda beat: [s["pid"] for s in beat["servers"]] == [0])
+    assert control.of(12) == []
+    for pid in shims:
+        os.kill(pid, signal.SIGCONT)
+    assert alive(control.await_event(12, "inited")["pid"])
+    assert agent.follow(12).answer_to(1) == result(1, {"status": "OK"})
 
 
 def test_a_spawn_is_idempotent_also_when_it_has_ended(agent, control):

@@ -56,6 +56,24 @@ def alive(pid):
         return False
 
 
+def children_of(pid):
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if int((entry / "stat").read_text().rsplit(") ", 1)[1].split()[1]) == pid:
+                found.append(int(entry.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def is_shim(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"muster-shim\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Agent:
     def __init__(self, folder, control_url, token="agents-token", ports=None, **options):
         self.folder = Path(folder)
@@ -149,6 +167,10 @@ class Agent:
             except (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError):
                 continue
         return found
+
+    def shims(self):
+        """The pids of those that are its children."""
+        return [pid for pid in children_of(self.process.pid) if is_shim(pid)]
 
     # ── what the control plane asks ──────────────────────────────────────────────────────────
 

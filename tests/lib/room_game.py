@@ -17,6 +17,7 @@ def main():
     parser.add_argument("ports")
     parser.add_argument("--no-inited", action="store_true")
     parser.add_argument("--settings", type=json.loads)
+    parser.add_argument("--sent", help="a file that it makes when it has sent inited")
     parser.add_argument("--exit", type=int, help="at once, with that status")
     parser.add_argument("--crash", action="store_true")
     parser.add_argument("--status", default="ok", help='what it answers; "" = nothing')
@@ -39,6 +40,8 @@ def main():
     if not options.no_inited:
         params = {"settings": options.settings} if options.settings else {}
         socket.send_json({"jsonrpc": "2.0", "method": "inited", "params": params, "id": 1})
+        if options.sent:
+            open(options.sent, "x").close()
 
     poller = zmq.Poller()
     poller.register(socket, zmq.POLLIN)
