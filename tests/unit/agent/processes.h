@@ -5,6 +5,7 @@
 #include "agent/process.h"
 #include "base/err.h"
 #include "lib/loop.h"
+#include "lib/own_ports.h"
 #include "shim/proc.h"
 #include "shim/shim.h"
 
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -94,9 +96,9 @@ static inline void close_agent(struct world *w)
 static inline void prepare(struct world *w)
 {
     in_use = w;
-    /* Below those that the system gives, and not those of another run of this test. */
-    uint16_t port = (uint16_t)(10000 + getpid() % 200 * 100);
-    *w = (struct world){.limits = {.port_first = port, .port_last = (uint16_t)(port + 99)}};
+    uint16_t port = own_ports();
+    *w = (struct world){
+        .limits = {.port_first = port, .port_last = (uint16_t)(port + OWN_PORTS - 1)}};
     w->limits.log_bytes = 8 << 20;
     w->limits.log_files = 4;
     strcpy(w->folder, "/tmp/muster-process-XXXXXX");
@@ -176,18 +178,23 @@ static inline int count_children(void)
     return each_child(is_no_spare);
 }
 
-/* Homes of shims that have no server yet, which are made ahead of time. */
-static inline int count_homes_ahead(const struct world *w)
+/* Homes of shims that have no server yet, which are made ahead of time; of the first so many. */
+static inline int count_homes_up_to(const struct world *w, int last)
 {
     char path[96];
     int n = 0;
     snprintf(path, sizeof(path), "%s/agent/servers", w->folder);
     DIR *folder = opendir(path);
     for (struct dirent *e; folder && (e = readdir(folder));)
-        n += strncmp(e->d_name, "spare-", 6) == 0;
+        n += strncmp(e->d_name, "spare-", 6) == 0 && atoi(strrchr(e->d_name, '-') + 1) <= last;
     if (folder)
         closedir(folder);
     return n;
+}
+
+static inline int count_homes_ahead(const struct world *w)
+{
+    return count_homes_up_to(w, INT_MAX);
 }
 
 static inline void remove_folder(const struct world *w)
@@ -285,6 +292,13 @@ static inline bool says(const struct process *p, const char *text)
             fail_msg("no \"%s\" in: %.*s", text_, (int)b_.len, (char *)b_.data);                   \
         }                                                                                          \
     } while (0)
+
+/* It runs, and its shim has said who it is: its log may tell the first before the loop has read the
+ * second. */
+__attribute__((unused)) static inline void run_until_ready(struct world *w, struct process *p)
+{
+    RUN_UNTIL(w, process_pid(p) > 0 && says(p, "ready"));
+}
 
 static inline void run_until_over(struct world *w, struct process *p)
 {

@@ -113,9 +113,9 @@ static const char *heard(struct world *w, void *game)
 {
     static char text[LINK_BYTES_MAX];
     int n = -1;
-    int64_t deadline_ms = clock_monotonic_ms() + LOOP_DEADLINE_MS;
+    struct patience patience = {0};
     while (n < 0) { /* the loop and the game wait in turns: neither knows of the other */
-        assert_true(clock_monotonic_ms() < deadline_ms);
+        assert_true(patience_lasts(&patience));
         uv_run(&w->loop.uv, UV_RUN_NOWAIT);
         n = zeromq.recv(game, text, sizeof(text) - 1, 0);
     }

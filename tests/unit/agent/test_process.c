@@ -61,7 +61,8 @@ static void own_uid_and_limits(void **state)
     open_agent(&w);
     struct process *idle = spawn(&w, 1, "idle", NULL);
     struct process *p = spawn(&w, 2, "show", NULL);
-    RUN_UNTIL(&w, process_state(p) == PROCESS_OVER && says(idle, "ready"));
+    run_until_ready(&w, idle);
+    run_until_over(&w, p);
     assert_int_equal(sched_getscheduler(process_pid(idle)), SCHED_OTHER);
     assert_int_equal(sched_getscheduler(parent_of(process_pid(idle))), SCHED_BATCH);
     char text[200];
@@ -94,7 +95,7 @@ static void endpoint_is_for_one_uid(void **state)
     int fd = process_take_listener(p);
     assert_true(fd >= 0);
     assert_int_equal(process_take_listener(p), -1);
-    RUN_UNTIL(&w, says(p, "ready"));
+    run_until_ready(&w, p);
     for (uid_t uid = UID_FIRST; uid < UID_FIRST + 2; uid++) {
         pid_t pid = fork();
         if (pid == 0) {
@@ -171,10 +172,11 @@ static void exit_code_and_signal(void **state)
     (void)state;
     static struct world w;
     begin(&w);
+    int64_t begun_ms = clock_monotonic_ms();
     struct process *a = spawn(&w, 1, "exit", "7");
     struct process *b = spawn(&w, 2, "idle", NULL);
     assert_ptr_equal(spawn(&w, 1, "exit", "8"), a);
-    RUN_UNTIL(&w, says(b, "ready"));
+    run_until_ready(&w, b);
     process_inited(b);
     assert_int_equal(process_state(b), PROCESS_RUNNING);
     process_end(b, 60000);
@@ -184,7 +186,7 @@ static void exit_code_and_signal(void **state)
     assert_int_equal(process_ended(a)->exit_signal, 0);
     assert_int_equal(process_ended(b)->exit_signal, SIGTERM);
     assert_true(process_ended(a)->peak_memory > 64 * 1024);
-    assert_true(process_ended(b)->run_ms >= 0 && process_ended(b)->run_ms < 10000);
+    assert_in_range(process_ended(b)->run_ms, 0, clock_monotonic_ms() - begun_ms);
     process_forget(a);
     struct process_spec spec = spec_of(&w, 1, no_env);
     assert_int_equal(processes_spawn(w.ps, &spec, &a, w.why), ERR_ALREADY_OVER);
@@ -197,12 +199,12 @@ static void who_ignores_sigterm_is_killed(void **state)
     static struct world w;
     begin(&w);
     struct process *p = spawn(&w, 1, "stubborn", NULL);
-    RUN_UNTIL(&w, says(p, "ready"));
-    process_end(p, 300);
+    run_until_ready(&w, p);
     int64_t asked_ms = clock_monotonic_ms();
+    process_end(p, 300);
     run_until_over(&w, p);
     assert_int_equal(process_ended(p)->exit_signal, SIGKILL);
-    assert_true(clock_monotonic_ms() - asked_ms >= 250);
+    assert_true(clock_monotonic_ms() - asked_ms >= 300);
     end(&w);
 }
 
@@ -214,7 +216,7 @@ static void ended_before_it_began(void **state)
     struct process *a = spawn(&w, 1, "idle", NULL);
     struct process *b = spawn(&w, 2, "idle", NULL);
     process_end(a, 0);
-    process_end(b, 5000);
+    process_end(b, 60000);
     RUN_UNTIL(&w, w.over == 2);
     assert_string_equal(process_why(a), "it was not started: it was to end before");
     assert_int_equal(process_ended(b)->exit_signal, SIGTERM);
@@ -274,14 +276,16 @@ static long peak_kib(pid_t pid)
     return kib;
 }
 
-/* A GiB. A busy machine may take its time with that. */
-static void run_until_flooded(struct world *w, struct process *p)
+/* The only shim of ours that has a job; its game server may have ended already. */
+static pid_t only_shim(void)
 {
-    int64_t deadline_ms = clock_monotonic_ms() + 12 * LOOP_DEADLINE_MS;
-    while (process_state(p) != PROCESS_OVER) {
-        assert_true(clock_monotonic_ms() < deadline_ms);
-        uv_run(&w->loop.uv, UV_RUN_ONCE);
-    }
+    pid_t children[CHILDREN_MAX];
+    pid_t found = 0;
+    int n = find_children(getpid(), children);
+    for (int i = 0; i < n; i++)
+        if (!is_spare(children[i]))
+            found = children[i];
+    return found;
 }
 
 static void flood_is_cut_and_blocks_nobody(void **state)
@@ -291,11 +295,10 @@ static void flood_is_cut_and_blocks_nobody(void **state)
     begin(&w);
     long before_kib = peak_kib(getpid());
     struct process *p = spawn(&w, 1, "flood", "1024");
-    RUN_UNTIL(&w, process_pid(p) > 0);
-    pid_t shim = parent_of(process_pid(p));
-    run_until_flooded(&w, p);
+    while (process_state(p) != PROCESS_OVER) /* a GiB, which takes a busy machine its time */
+        uv_run(&w.loop.uv, UV_RUN_ONCE);
     assert_int_equal(process_ended(p)->exit_code, 0);
-    assert_in_range(peak_kib(shim), 1, 8 * 1024);
+    assert_in_range(peak_kib(only_shim()), 1, 8 * 1024);
     assert_in_range(peak_kib(getpid()), 1, before_kib + 4 * 1024);
     int files;
     int64_t size = size_of_logs(&w, 1, &files);
@@ -316,7 +319,7 @@ static void lines_reach_its_input(void **state)
     static struct world w;
     begin(&w);
     struct process *p = spawn(&w, 1, "idle", NULL);
-    RUN_UNTIL(&w, process_pid(p) > 0 && says(p, "ready")); /* the log may come first */
+    run_until_ready(&w, p);
     assert_int_equal(process_write(p, STR("hello there")), 0);
     RUN_UNTIL(&w, says(p, "heard hello there\n"));
     char large[5000] = "";
@@ -335,7 +338,7 @@ enum { TEN = 10 };
 static void await_ready(struct world *w, int64_t first, int64_t last)
 {
     for (int64_t i = first; i <= last; i++)
-        RUN_UNTIL(w, says(processes_find(w->ps, i), "ready"));
+        run_until_ready(w, processes_find(w->ps, i));
 }
 
 static void ten_outlive_us_and_one_ended_meanwhile(void **state)
@@ -366,8 +369,8 @@ static void ten_outlive_us_and_one_ended_meanwhile(void **state)
     close_agent(&w);
 
     int pidfd = proc_pidfd_open(pids[7]);
-    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-    assert_true(pidfd < 0 || poll(&ended, 1, LOOP_DEADLINE_MS) == 1);
+    /* The shims that have waited for a job end with us, and a signal of that may come meanwhile. */
+    assert_true(pidfd < 0 || proc_await(pidfd, proc_monotonic_ms() + PATIENCE_MS));
     close(pidfd);
     assert_int_equal(w.over, 0);
 
@@ -463,7 +466,7 @@ static void a_killed_shim_is_replaced(void **state)
     static struct world w;
     begin(&w);
     struct process *p = spawn(&w, 1, "idle", NULL);
-    RUN_UNTIL(&w, says(p, "ready") && process_pid(p) > 0);
+    run_until_ready(&w, p);
     pid_t pid = process_pid(p);
     pid_t shim = parent_of(pid);
     assert_true(shim != getpid());
@@ -486,7 +489,7 @@ static void a_replaced_shim_tells_the_end_too(void **state)
     static struct world w;
     begin(&w);
     struct process *p = spawn(&w, 1, "idle", NULL);
-    RUN_UNTIL(&w, says(p, "ready") && process_pid(p) > 0);
+    run_until_ready(&w, p);
     pid_t pid = process_pid(p);
     kill(parent_of(pid), SIGKILL);
     RUN_UNTIL(&w, parent_of(pid) == getpid());
@@ -508,7 +511,7 @@ static void a_replaced_shim_tells_the_end_too(void **state)
 static void kill_agent_and_shim(struct world *w, pid_t *ret_pid)
 {
     struct process *p = spawn(w, 1, "wait", NULL); /* it would not like the end of its input */
-    RUN_UNTIL(w, says(p, "ready") && process_pid(p) > 0);
+    run_until_ready(w, p);
     *ret_pid = process_pid(p);
     pid_t shim = parent_of(*ret_pid);
     close_agent(w);
