@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "lib/patience.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -270,17 +271,23 @@ static inline int64_t history_check(struct store *store, int64_t bytes_max, int6
     return e.last - e.first + 1;
 }
 
-/* Waits until the fold thread has published seq; fails after ten seconds. */
+/* Waits until the figures of a store are as wanted. The fold is in the background: whoever spins
+ * keeps it from folding. */
+#define FIXTURE_AWAIT(store_, figures_, condition_)                                                \
+    do {                                                                                           \
+        struct patience patience_ = {0};                                                           \
+        for (;;) {                                                                                 \
+            assert_true(store_figures(store_, figures_));                                          \
+            if (condition_)                                                                        \
+                break;                                                                             \
+            assert_true(patience_lasts(&patience_));                                               \
+            usleep(200);                                                                           \
+        }                                                                                          \
+    } while (0)
+
+/* Waits until the fold thread has published seq. */
 static inline void fixture_wait_folded(struct store *store, int64_t seq)
 {
     struct store_figures figures = {0};
-    int64_t deadline_ms = clock_monotonic_ms() + 10000;
-    for (;;) {
-        assert_true(store_figures(store, &figures));
-        if (figures.folded_seq >= seq)
-            return;
-        if (clock_monotonic_ms() > deadline_ms)
-            fail_msg("folded only up to %lld", (long long)figures.folded_seq);
-        usleep(200); /* the fold is in the background: whoever spins keeps it from folding */
-    }
+    FIXTURE_AWAIT(store, &figures, figures.folded_seq >= seq);
 }

@@ -92,16 +92,16 @@ static inline struct store *leader_start(struct leader *l, const char *cell,
     return l->store;
 }
 
-/* Asks until a query gives what is wanted; fails after ten seconds. */
+/* Asks until a query gives what is wanted. */
 __attribute__((unused)) static inline void leader_await(const char *schema, const char *sql,
                                                         int64_t wanted)
 {
-    int64_t deadline_ms = clock_monotonic_ms() + 10000;
+    struct patience patience = {0};
     for (;;) {
         int64_t v = postgres_ask(schema, sql);
         if (v == wanted)
             return;
-        if (clock_monotonic_ms() > deadline_ms)
+        if (!patience_lasts(&patience))
             fail_msg("%s gives %lld", sql, (long long)v);
         usleep(2000);
     }
