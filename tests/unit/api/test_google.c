@@ -267,9 +267,7 @@ static void a_token_is_replaced_before_it_ends(void **state)
     (void)google_token_get(w->token);
     RUN_UNTIL(w, w->changed == 1);
     w->valid_s = 3600;
-    int64_t got_ms = clock_monotonic_ms();
-    RUN_UNTIL(w, w->changed == 2);
-    assert_true(clock_monotonic_ms() - got_ms < 2000);
+    RUN_UNTIL(w, w->changed == 2); /* by itself: nobody has asked for one that is valid */
     assert_string_equal(google_token_get(w->token), "ya29.2");
 }
 
