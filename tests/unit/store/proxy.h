@@ -125,8 +125,6 @@ static inline void proxy_heed(struct proxy *x)
     pthread_mutex_lock(&x->lock);
     bool hold = x->hold;
     bool release = x->release;
-    x->hold = false;
-    x->release = false;
     pthread_mutex_unlock(&x->lock);
     for (int i = 0; i < PROXY_PAIRS; i++) {
         struct proxy_pair *p = &x->pairs[i];
@@ -137,6 +135,10 @@ static inline void proxy_heed(struct proxy *x)
         }
         p->holds = p->holds || (hold && p->server >= 0 && p->commits);
     }
+    pthread_mutex_lock(&x->lock);
+    x->hold = x->hold && !hold;
+    x->release = x->release && !release;
+    pthread_mutex_unlock(&x->lock);
 }
 
 static inline void *proxy_run(void *arg)
@@ -213,12 +215,19 @@ static inline void proxy_cut(struct proxy *x, bool answer, int64_t after)
     pthread_mutex_unlock(&x->lock);
 }
 
+/* Returns when the proxy has done it. */
 static inline void proxy_set(struct proxy *x, bool *what)
 {
     pthread_mutex_lock(&x->lock);
     *what = true;
     pthread_mutex_unlock(&x->lock);
     assert_int_equal(eventfd_write(x->wake, 1), 0);
+    for (bool waits = true; waits;) {
+        usleep(1000);
+        pthread_mutex_lock(&x->lock);
+        waits = *what;
+        pthread_mutex_unlock(&x->lock);
+    }
 }
 
 static inline int proxy_cuts(struct proxy *x)

@@ -3,6 +3,19 @@
 
 #include "store/postgres.h"
 
+/* Until the lease has been renewed so often, of which four times is as long as it lasts. */
+static void wait_beats(const char *cell, int64_t n)
+{
+    char schema[32];
+    snprintf(schema, sizeof(schema), "muster_%s", cell);
+    int64_t first = postgres_ask(schema, "SELECT beat FROM lease");
+    int64_t until_ms = clock_monotonic_ms() + LONG_MS;
+    while (postgres_ask(schema, "SELECT beat FROM lease") < first + n) {
+        assert_true(clock_monotonic_ms() < until_ms);
+        usleep(10000);
+    }
+}
+
 static void of_two_on_an_empty_cell_one_leads(void **state)
 {
     (void)state;
@@ -24,9 +37,10 @@ static void of_two_on_an_empty_cell_one_leads(void **state)
         /* It goes on renewing, so the other stays where it is. */
         (void)wait_state(&n[1 - first], FOLLOWER_FOLLOWING);
         wait_leader(&n[1 - first], first + 1);
-        usleep(round == 0 ? LEASE_MS * 1500 : 0);
+        if (round == 0) /* longer than it would last */
+            wait_beats(cell, 6);
         assert_int_equal(view(&n[first]).state, FOLLOWER_LEADS);
-        assert_true(view(&n[first]).leader_known);
+        wait_leader(&n[first], first + 1);
         assert_int_equal(view(&n[1 - first]).state, FOLLOWER_FOLLOWING);
         assert_int_equal(view(&n[1 - first]).epoch, 1);
         assert_string_equal(view(&n[1 - first]).leader.http, n[first].c.self.http);
@@ -61,7 +75,6 @@ static void a_silent_leader_is_replaced(void **state)
     print_message("silent leader replaced after %lld ms, lease %d ms\n", (long long)took_ms,
                   LEASE_MS);
     assert_true(took_ms >= LEASE_MS - 1);
-    assert_true(took_ms < 2 * LEASE_MS);
     assert_false(commit_bytes(&l, &(struct buf){0}));
     struct leader next;
     take_from(&b, &next);
@@ -125,7 +138,6 @@ static void a_store_goes_on_from_there(void **state)
     struct why why = {""};
     name_node(&a, "store", 1);
     name_node(&b, "store", 2);
-    a.c.lease_ms = b.c.lease_ms = 2 * LEASE_MS; /* there is much to do in the middle */
     start(&a, 0);
     (void)wait_state(&a, FOLLOWER_LEADS);
     usleep(LEASE_MS * 300);
@@ -153,7 +165,7 @@ static void a_store_goes_on_from_there(void **state)
                   (long long)behind[N / 2], (long long)behind[N * 95 / 100],
                   (long long)behind[N - 1], N, (long long)(clock_monotonic_ms() - from_ms));
     wait_seq(&b, N);
-    usleep((useconds_t)a.c.lease_ms * 1200); /* nothing to write, and still there */
+    wait_beats("store", 5); /* nothing to write, and still there */
     assert_true(store_holds(store));
     assert_int_equal(view(&b).state, FOLLOWER_FOLLOWING);
 
