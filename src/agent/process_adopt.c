@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { HELLO_MS = 2000, JOB_MAX = 4 << 20 };
+enum { HELLO_MS = 10000, HELLO_STEP_MS = 100, JOB_MAX = 4 << 20 };
 
 /* Somebody who listens in that home; -1 = nobody. Through /proc, because the path may be longer
  * than an address. */
@@ -96,17 +96,22 @@ static void take_state(struct process *p, const struct shim_state *state)
 
 /* ── with a shim ───────────────────────────────────────────────────────────────────────────── */
 
-static bool await_hello(int fd, int64_t until_ms, struct shim_message *m, int fds[SHIM_FDS_MAX])
+/* One that only had to wait for its turn must not be taken for one that hangs, because then its
+ * game server runs on without it or without us. *left_ms goes down while we run: when the machine
+ * stood still, so did the shim. */
+static bool await_hello(int fd, int64_t *left_ms, struct shim_message *m, int fds[SHIM_FDS_MAX])
 {
-    return proc_await(fd, until_ms) && talk_receive(fd, m, fds, NULL, MSG_DONTWAIT) > 0 &&
-           m->kind == SHIM_HELLO;
+    bool came = proc_await(fd, 0);
+    for (; !came && *left_ms > 0; *left_ms -= HELLO_STEP_MS)
+        came = proc_await(fd, proc_monotonic_ms() + HELLO_STEP_MS);
+    return came && talk_receive(fd, m, fds, NULL, MSG_DONTWAIT) > 0 && m->kind == SHIM_HELLO;
 }
 
-static bool adopt_from_shim(struct process *p, int fd, int64_t server, int64_t until_ms)
+static bool adopt_from_shim(struct process *p, int fd, int64_t server, int64_t *left_ms)
 {
     struct shim_message m;
     int fds[SHIM_FDS_MAX] = {-1, -1, -1, -1};
-    if (!await_hello(fd, until_ms, &m, fds) || !take_job(p, fds[FD_JOB], 0, server)) {
+    if (!await_hello(fd, left_ms, &m, fds) || !take_job(p, fds[FD_JOB], 0, server)) {
         for (int i = 0; i < SHIM_FDS_MAX; i++) {
             if (fds[i] >= 0)
                 close(fds[i]);
@@ -226,12 +231,12 @@ static int64_t highest_in(const struct processes *ps, const char *name)
     return highest;
 }
 
-static void adopt(struct processes *ps, const struct found *one, int64_t until_ms)
+static void adopt(struct processes *ps, const struct found *one, int64_t *left_ms)
 {
     char home[PATH_MAX];
     process_home(ps, one->server, home);
     struct process *p = process_new(ps);
-    if (one->fd >= 0 && adopt_from_shim(p, one->fd, one->server, until_ms))
+    if (one->fd >= 0 && adopt_from_shim(p, one->fd, one->server, left_ms))
         return;
     if (one->fd >= 0)
         close(one->fd);
@@ -248,9 +253,9 @@ static void adopt_all(struct processes *ps, bool ahead)
 {
     size_t n = 0;
     struct found *all = find_homes(ps, ahead, &n);
-    int64_t until_ms = proc_monotonic_ms() + HELLO_MS;
+    int64_t left_ms = HELLO_MS;
     for (size_t i = 0; i < n; i++)
-        adopt(ps, &all[i], until_ms);
+        adopt(ps, &all[i], &left_ms);
     free(all);
 }
 

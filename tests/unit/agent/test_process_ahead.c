@@ -24,6 +24,35 @@ static void one_that_was_just_being_started_is_taken_over(void **state)
     end(&w);
 }
 
+/* On a busy machine a shim may have to wait for its turn. It goes on when the next agent has asked
+ * it, and later than a shim that is well would need. */
+static void one_whose_shim_answers_late_is_taken_over(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w);
+    struct process *p = spawn(&w, 1, "idle", NULL);
+    run_until_ready(&w, p);
+    pid_t pid = process_pid(p);
+    pid_t shim = parent_of(pid);
+    close_agent(&w);
+    kill(shim, SIGSTOP);
+    pid_t helper = fork();
+    if (helper == 0) {
+        (void)poll(NULL, 0, 2500);
+        _exit(kill(shim, SIGCONT) == 0 ? 0 : 1);
+    }
+    open_agent(&w);
+    p = processes_find(w.ps, 1);
+    assert_non_null(p);
+    assert_int_equal(process_pid(p), pid);
+    assert_int_equal(parent_of(pid), shim);
+    assert_int_equal(process_write(p, STR("exit 42")), 0); /* through its shim alone */
+    run_until_over(&w, p);
+    assert_int_equal(process_ended(p)->exit_code, 42);
+    end(&w);
+}
+
 static int kill_spare(pid_t pid)
 {
     return is_spare(pid) && kill(pid, SIGKILL) == 0;
@@ -189,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(one_that_was_just_being_started_is_taken_over),
+        TEST(one_whose_shim_answers_late_is_taken_over),
         TEST(homes_of_spares_that_were_killed_are_cleared_away),
         TEST(what_was_begun_too_early_is_begun_again),
         TEST(what_was_begun_ends_with_its_shim),
