@@ -246,9 +246,9 @@ def placed_on_the_good_one(world, game_server, *bad_behaviour):
     return listener.allocate(7).server_id == good.server_id
 
 
-@pytest.mark.muster(ack_ms=400)
+@pytest.mark.muster(ack_ms=2000)
 @pytest.mark.parametrize(
-    "behaviour", [["--refuse"], ["--silent"], ["--slow", "2000"], ["--drop-after", "0"]], ids=" ".join
+    "behaviour", [["--refuse"], ["--silent"], ["--slow", "20000"], ["--drop-after", "0"]], ids=" ".join
 )
 def test_misbehaving_game_server_is_passed_over(world, game_server, behaviour):
     assert placed_on_the_good_one(world, game_server, *behaviour)
@@ -256,7 +256,7 @@ def test_misbehaving_game_server_is_passed_over(world, game_server, behaviour):
 
 @pytest.mark.muster(ack_ms=400)
 def test_slow_game_server_answers_after_muster_took_the_match_back(world, game_server):
-    slow = game_server("--region", "EU", "--slow", "1000")
+    slow = game_server("--region", "EU", "--slow", "4000")
     listener = world.chat("listener")
     registered(world, listener, 1)
     assert listener.refuse(7) == "Server allocation timeout"

@@ -243,7 +243,7 @@ def test_why(scene, cli):
     )
 
 
-@pytest.mark.muster(ack_ms=300)
+@pytest.mark.muster(ack_ms=2000)
 def test_why_after_failures(world, cli):
     """Three servers that fail in their own ways before the fourth agrees."""
     world.server(port=20001, cpu=0, on_allocate="refuse")

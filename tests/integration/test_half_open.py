@@ -32,7 +32,7 @@ def test_blackholed_server_is_found_and_healed(world):
     asker.allocate(9)
 
 
-@pytest.mark.muster(ack_ms=400, heartbeat_ms=20000)
+@pytest.mark.muster(ack_ms=2000, heartbeat_ms=20000)
 def test_offer_that_vanishes_on_the_way_goes_to_the_next_server(world):
     proxy = Proxy(world.net, world.muster.server_address)
     server = world.server(through=proxy)

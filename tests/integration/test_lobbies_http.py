@@ -561,7 +561,7 @@ def test_aborting_a_started_one_ends_its_match(world):
     world.api.refused("POST", f"/v1/lobbies/{number}/abort", 409, "already_over")
 
 
-@pytest.mark.muster(heartbeat_ms=500)
+@pytest.mark.muster(heartbeat_ms=3000)
 def test_a_server_that_is_lost_after_the_start_is_a_note(world):
     reader = Reader(world, kinds="note")
     server, _, lobby = start(world)

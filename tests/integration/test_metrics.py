@@ -96,7 +96,7 @@ def test_failures_are_counted_by_reason_and_region(world):
     assert page.get("muster_allocation_duration_seconds_count", **use) == 3
 
 
-@pytest.mark.muster(ack_ms=300)
+@pytest.mark.muster(ack_ms=2000)
 def test_retries_timeouts_and_late_acknowledgements(world):
     refuses = world.server(on_allocate="refuse", cpu=0.0)
     silent = world.server(on_allocate="silent", cpu=50.0)
@@ -113,7 +113,7 @@ def test_retries_timeouts_and_late_acknowledgements(world):
     assert page.get("muster_server_backoffs_total", **EU) == 2
     assert page.get("muster_servers_passed_over", **EU, reason="failing") == 2
     name = "muster_allocation_duration_seconds"
-    assert page.get(f"{name}_sum", **EU, result="failed") >= 0.3
+    assert page.get(f"{name}_sum", **EU, result="failed") >= 2
     assert page.get(f"{name}_bucket", **EU, result="failed", le="0.25") == 0
 
 
@@ -127,7 +127,7 @@ def test_a_cancelled_request_and_a_given_up_match(world):
     assert metric(world, "muster_allocations_total", **EU, result="done", reason="ok") == 0
 
 
-@pytest.mark.muster(heartbeat_ms=600, lost_ms=500)
+@pytest.mark.muster(heartbeat_ms=3000, lost_ms=500)
 def test_a_killed_server_is_a_drop_a_timeout_and_a_lost_match(world):
     server = world.server()
     chat_server = world.chat()

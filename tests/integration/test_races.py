@@ -83,7 +83,7 @@ def test_heartbeats_with_stale_counts_do_not_free_slots_in_the_race(world):
     assert_sold_once(servers, answers, 40)
 
 
-@pytest.mark.muster(ack_ms=400, cancel_repeat_ms=60000)
+@pytest.mark.muster(ack_ms=3000, cancel_repeat_ms=60000)
 def test_slots_of_failed_attempts_come_back(world):
     """Half of the servers never answer; what was reserved there is given elsewhere, once."""
     silent = [world.server(capacity=10, on_allocate="silent") for _ in range(2)]

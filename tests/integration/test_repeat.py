@@ -48,7 +48,7 @@ def test_asked_again_after_failure_is_a_new_ticket(world):
     assert asker.allocate(7).server_id == server.server_id
 
 
-@pytest.mark.muster(ack_ms=300, backoff_first_ms=100)
+@pytest.mark.muster(ack_ms=2000, backoff_first_ms=100)
 def test_asked_again_after_a_timeout_is_a_new_ticket_with_a_new_token(world):
     failing = world.server(on_allocate="silent")
     asker = world.chat()

@@ -5,7 +5,7 @@ import time
 import pytest
 from chat import READY
 
-SHORT = {"ack_ms": 300, "cancel_repeat_ms": 60000}
+SHORT = {"ack_ms": 1500, "cancel_repeat_ms": 60000}
 BACKING_OFF = "server passed over after a failure"
 
 
@@ -15,11 +15,11 @@ def test_silent_server_is_cancelled_and_the_next_best_asked(world):
     next_best = world.server(cpu=10)
     world.server(cpu=20)
     asker = world.chat()
+    asked_s = time.monotonic()
     asker.request(7)
     offer = best.expect_offer(7)
-    asked_s = time.monotonic()
     answer = asker.placed(7)
-    assert time.monotonic() - asked_s >= 0.28
+    assert time.monotonic() - asked_s >= SHORT["ack_ms"] / 1000
     assert answer.server_id == next_best.server_id
     assert best.expect_cancel(7).match_token == offer.match_token
     assert answer.match_token != offer.match_token, "each attempt has its own token"
@@ -266,7 +266,7 @@ def test_where_ready_is_required_the_answer_waits_for_it(world):
     asker.expect_event(7, READY)
 
 
-@pytest.mark.muster(**READY_REQUIRED, ready_ms=300, cancel_repeat_ms=60000)
+@pytest.mark.muster(**READY_REQUIRED, ready_ms=2000, cancel_repeat_ms=60000)
 def test_where_ready_is_required_a_server_that_never_is_loses_the_match(world):
     never = world.server(on_allocate="ack")
     good = world.server(on_allocate="ready", cpu=50)

@@ -207,7 +207,7 @@ def test_after_a_restart_servers_get_a_full_timeout_to_report(world):
     asker.expect_event(8, LOST)
 
 
-@pytest.mark.muster(heartbeat_ms=1500, list_ms=300)
+@pytest.mark.muster(heartbeat_ms=1500, list_ms=3000)
 def test_lost_match_of_a_restarted_process_has_ended(world):
     server, asker = two_matches(world)
     server.expect_closed()

@@ -84,9 +84,11 @@ class NotReady(AssertionError):
 
 class Muster:
     """config is a dict for --config, or None. Start it with start(), or use it in a with block.
-    embedded: what it keeps is in its data folder, whatever MUSTER_TEST_STORE says."""
+    embedded: what it keeps is in its data folder, whatever MUSTER_TEST_STORE says. wrap: a command
+    that becomes Muster."""
 
-    def __init__(self, folder, config=None, dev=True, env=None, data=None, embedded=False):
+    def __init__(self, folder, config=None, dev=True, env=None, data=None, embedded=False,
+                 wrap=()):
         self.folder = Path(folder)
         self.data = Path(data) if data else self.folder / "data"
         self.log_path = self.folder / "muster.log"
@@ -94,6 +96,7 @@ class Muster:
         self.dev = dev
         self.cell_name = None if embedded or STORE != "postgres" else cell_of(self.data)
         self.env = env or {}
+        self.wrap = wrap
         self.binary = binary()
         self.process = None
         self.killed = False
@@ -129,7 +132,7 @@ class Muster:
     def start(self, server_port=0, manager_port=0, http_port=0, client_port=0):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [self.binary, *map(str, self.arguments(server_port, manager_port, http_port,
+                [*self.wrap, self.binary, *map(str, self.arguments(server_port, manager_port, http_port,
                                                        client_port))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -35,8 +35,8 @@ def config_of(options):
 
 
 class World:
-    def __init__(self, folder, dev=True, env=None, data=None, **options):
-        self.muster = Muster(folder, config_of(options), dev=dev, env=env, data=data)
+    def __init__(self, folder, dev=True, env=None, data=None, wrap=(), **options):
+        self.muster = Muster(folder, config_of(options), dev=dev, env=env, data=data, wrap=wrap)
         self.net = Net()
         self.ports = itertools.count(20001)
 
