@@ -100,7 +100,7 @@ void group_count(struct group *group, const struct share *share, int sign)
         group->cpu_centi += sign * (int64_t)share->cpu_centi;
         group->memory_centi += sign * (int64_t)share->memory_centi;
         group->ratio_ppm += sign * share->ratio_ppm;
-        group->ratio_square += sign * share->ratio_ppm * share->ratio_ppm;
+        group->ratio_square += (__int128)share->ratio_ppm * share->ratio_ppm * sign;
     }
 }
 

@@ -34,7 +34,7 @@ struct group {
     int64_t cpu_centi; /* this and the rest: of those connected */
     int64_t memory_centi;
     int64_t ratio_ppm;
-    int64_t ratio_square; /* ppm² */
+    __int128 ratio_square; /* ppm²: a server may report any load */
 };
 
 /* Adds the share (sign 1) or takes it away (sign -1). */

@@ -50,6 +50,18 @@ static void server_that_failed_shows_how_long_it_is_passed_over(void **state)
     assert_int_equal(v.backoff_left_ms, 6000);
 }
 
+/* The most that the port takes from a server that says it has room for one match. */
+static void a_server_that_reports_a_million_matches_does_not_break_the_sums(void **state)
+{
+    struct fixture *f = *state;
+    struct view_group g;
+    heartbeat(f, server_up(f, 2000, 1), 1000 * 1000, 0, 0);
+    server_up(f, 2001, 1);
+    assert_true(view_group(f->core, 1, EU, &g));
+    assert_true(fabs(g.load_mean - 500 * 1000) < 1e-3);
+    assert_true(fabs(g.load_spread - 500 * 1000) < 1e-3);
+}
+
 static void session_and_ticket_point_at_each_other(void **state)
 {
     struct fixture *f = *state;
@@ -187,6 +199,9 @@ static void peer_is_known_by_its_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_server_that_reports_a_million_matches_does_not_break_the_sums, fixture_setup,
+            fixture_teardown),
         FIXTURE_TEST(server_is_shown_as_it_is),
         FIXTURE_TEST(server_that_failed_shows_how_long_it_is_passed_over),
         FIXTURE_TEST(session_and_ticket_point_at_each_other),
