@@ -167,6 +167,9 @@ void core_free(struct core *core)
     free(core);
 }
 
+/* No number of an object reaches it. */
+#define ID_END ((int64_t)1 << 56)
+
 /* ── loading ───────────────────────────────────────────────────────────────────────────────── */
 
 /* Whoever follows a journal keeps staged rows all its life, and most kinds are far smaller than the
@@ -186,7 +189,8 @@ static size_t staged_size(enum row_kind kind)
  * come. */
 int core_load(struct core *core, const struct change *change)
 {
-    if (change->kind >= ROW_KINDS || change->id < 0 || change->id >= (int64_t)1 << 56)
+    int64_t least = change->kind == ROW_counter ? 0 : 1; /* a counter has the number of its kind */
+    if (change->kind >= ROW_KINDS || change->id < least || change->id >= ID_END)
         return ERR_FORMAT;
     uint64_t key = staged_key(change->kind, change->id);
     if (change->gone) {
@@ -209,7 +213,7 @@ static int make(struct core *core, const struct change *c)
 {
     switch (c->kind) {
     case ROW_counter:
-        if (c->counter.id < 0 || c->counter.id >= ROW_KINDS)
+        if (c->counter.id >= ROW_KINDS || c->counter.next < 1 || c->counter.next > ID_END)
             return ERR_FORMAT;
         core->counter_rows[c->counter.id] = c->counter;
         core->next_id[c->counter.id] = c->counter.next;
@@ -305,6 +309,40 @@ static int make_all(struct core *core)
     return err;
 }
 
+/* The kind whose counter gives the numbers of that kind. */
+static enum row_kind counted_as(enum row_kind kind)
+{
+    switch (kind) {
+    case ROW_room_ticket:
+    case ROW_allocation:
+        return ROW_ticket;
+    case ROW_room:
+        return ROW_session;
+    case ROW_room_seat:
+        return ROW_seat;
+    case ROW_lobby_roster:
+        return ROW_lobby;
+    default:
+        return kind;
+    }
+}
+
+/* No number is given twice, so every counter is ahead of what is there. */
+static int counters_are_ahead(const struct core *core)
+{
+    size_t at = 0;
+    for (enum row_kind kind = ROW_counter + 1; kind < ROW_restore; kind++) {
+        int64_t last = roll_previous(&core->rolls[kind], INT64_MAX);
+        if (last >= core->next_id[counted_as(kind)])
+            return ERR_FORMAT;
+    }
+    for (const struct room *room = NULL; (room = object_next(core, ROW_room, &at));) {
+        if (room->row.server >= core->next_id[ROW_server])
+            return ERR_FORMAT;
+    }
+    return 0;
+}
+
 static int by_deadline_and_id(const void *a, const void *b)
 {
     const struct row_ticket *x = &(*(const struct ticket *const *)a)->row;
@@ -357,6 +395,8 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     core->left_seq = seq;
     core->now = now;
     int err = make_all(core);
+    if (!err)
+        err = counters_are_ahead(core);
     size_t at = 0;
     struct server *server = NULL;
     while (!err && (server = object_next(core, ROW_server, &at)))

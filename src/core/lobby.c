@@ -578,7 +578,8 @@ int64_t lobby_create(struct core *core, struct fleet *fleet, const struct lobby_
 int lobby_load_row(struct core *core, const struct row_lobby *row)
 {
     struct fleet *fleet = fleet_find(core, row->fleet);
-    if (!fleet || row->state <= 0 || row->state >= LOBBY_STATES)
+    if (!fleet || row->state <= 0 || row->state >= LOBBY_STATES || row->region < 0 ||
+        row->region >= REGION_CODES)
         return ERR_FORMAT;
     link_in(core, row, fleet)->object.stored = true;
     return 0;

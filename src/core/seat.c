@@ -201,7 +201,8 @@ void seats_release(struct core *core, struct session *session)
 int seat_load_row(struct core *core, const struct row_seat *row)
 {
     struct session *session = session_find(core, row->session);
-    if (!session || (row->state != SEAT_TAKEN && row->state != SEAT_LEFT))
+    if (!session || !session_is_live(session) ||
+        (row->state != SEAT_TAKEN && row->state != SEAT_LEFT))
         return ERR_FORMAT;
     struct seat *seat = seat_add(core, row, session);
     seat->object.stored = true;

@@ -544,6 +544,10 @@ static void wait_again(struct core *core, struct ticket *ticket)
 
 int ticket_loaded(struct core *core, struct ticket *ticket)
 {
+    bool holds = ticket->row.state == TICKET_DONE ||
+                 (ticket->row.state == TICKET_OPEN && ticket->row.session != 0);
+    if (holds && !session_find(core, ticket->row.session))
+        return ERR_FORMAT;
     if (ticket->row.state == TICKET_OPEN)
         core->tickets_open++;
     if (ticket->row.state == TICKET_OPEN && ticket->row.session == 0)

@@ -201,6 +201,11 @@ static int load_with(struct fixture *f, const struct change *extra)
     struct change change;
     while (change_decode(&c, &change))
         assert_int_equal(core_load(core, &change), 0);
+    for (int kind = ROW_counter + 1; kind < ROW_KINDS;
+         kind++) { /* there may be a row 900 of each */
+        change = (struct change){.kind = ROW_counter, .id = kind, .counter = {kind, 1 << 20}};
+        assert_int_equal(core_load(core, &change), 0);
+    }
     int err = core_load(core, extra);
     if (!err)
         err = core_loaded(core, 1, f->now);
@@ -215,6 +220,9 @@ static void rows_that_cannot_be_are_refused(void **state)
     struct change bad[] = {
         {.kind = ROW_KINDS},
         {.kind = ROW_fleet, .id = -1},
+        {.kind = ROW_fleet, .id = 0, .fleet = {.name = "none"}},
+        {.kind = ROW_counter, .id = ROW_session, .counter = {.id = ROW_session, .next = 1}},
+        {.kind = ROW_counter, .id = ROW_session, .counter = {.id = ROW_session, .next = -1}},
         {.kind = ROW_fleet, .id = (int64_t)1 << 56},
         {.kind = ROW_counter, .id = 9, .counter = {.id = ROW_KINDS, .next = 5}},
         {.kind = ROW_chat_server, .id = 900, .chat_server = {.id = 900, .fleet = 77}},
