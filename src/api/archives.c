@@ -11,7 +11,6 @@
 #include "net/http_client.h"
 #include "net/loop.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -326,8 +325,7 @@ void archives_look(struct archives *a)
     a->look_ms = now_ms + LOOK_MS;
     a->n_missing = 0;
     ask_wanted(a);
-    for (size_t i = 0; i < a->n_wanted; i++) {
-        assert(a->wanted);
+    for (size_t i = 0; a->wanted && i < a->n_wanted; i++) {
         if (find(a, a->wanted[i]))
             continue;
         first = first ? first : a->wanted[i];

@@ -410,10 +410,9 @@ static void ask_again(struct buses *all, struct asked *a)
     struct event e = {.kind = EVENT_SEEK};
     char why[ENVELOPE_WHY_MAX];
     char wrong[SEEKING_WHY_MAX];
-    enum envelope_verdict v = envelope_read((struct str){a->body, a->body_len}, &r, why);
-    assert(v == ENVELOPE_OURS);
-    (void)v;
-    if (fill(all, &r, &e.seek, wrong) != 0)
+    if (envelope_read((struct str){a->body, a->body_len}, &r, why) != ENVELOPE_OURS)
+        refuse(all, a, why);
+    else if (fill(all, &r, &e.seek, wrong) != 0)
         refuse(all, a, wrong);
     else
         step(all, a, &e);

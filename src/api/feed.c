@@ -426,9 +426,8 @@ static void say_change(struct feed_reader *r, struct buf *out)
     if (!is_wanted(r, name.kind))
         return;
     struct change change;
-    found = change_decode(&here, &change);
-    assert(found); /* change_skip refuses what it would refuse */
-    if (!feed_shows_change(pipeline_core(f->pipeline), &change))
+    /* change_skip has refused what cannot be decoded. */
+    if (!change_decode(&here, &change) || !feed_shows_change(pipeline_core(f->pipeline), &change))
         return;
     feed_text_change(out, pipeline_core(f->pipeline), &change, r->at, held->then);
     r->told = r->at;

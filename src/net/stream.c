@@ -134,7 +134,6 @@ static void on_rest_written(uv_write_t *request, int status)
 {
     struct rest *rest = container_of(request, struct rest, request);
     struct stream *s = rest->stream;
-    assert(s->rest == rest);
     s->rest = NULL;
     buf_done(&rest->bytes);
     free(rest);
@@ -279,7 +278,10 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
         *ret = room_for_sealed(s);
         return;
     }
-    assert(s->in.len <= LOOP_KEEP_MAX);
+    if (s->in.len > LOOP_KEEP_MAX) { /* read as UV_ENOBUFS, which closes it */
+        *ret = uv_buf_init(NULL, 0);
+        return;
+    }
     uint8_t *to = s->loop->read_buffer;
     if (s->in.len > 0)
         memcpy(to, s->in.data, s->in.len);
@@ -310,7 +312,10 @@ static void open_sealed(struct stream *s, const uint8_t *sealed, size_t n)
 {
     uint8_t *to = s->loop->read_buffer;
     size_t kept = s->in.len;
-    assert(kept <= LOOP_KEEP_MAX && n <= LOOP_READ_SIZE - TLS_RECORD_MAX);
+    if (kept > LOOP_KEEP_MAX) {
+        stream_close(s, uv_strerror(UV_ENOBUFS));
+        return;
+    }
     if (kept > 0)
         memcpy(to, s->in.data, kept);
     size_t len = 0;

@@ -186,8 +186,11 @@ static void read_struct(struct cursor *c, const struct field *f, void *self)
 
 void chat_decode(struct cursor *c, enum chat_kind kind, struct chat_message *ret)
 {
-    assert(kind < CHAT_KINDS);
     memset(ret, 0, sizeof(*ret));
+    if (kind >= CHAT_KINDS) {
+        cursor_fail(c, "unknown command");
+        return;
+    }
     ret->kind = kind;
     read_struct(c, messages[kind].fields(), &ret->ping);
     cursor_end(c);

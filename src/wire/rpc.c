@@ -1,6 +1,5 @@
 #include "wire/rpc.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -182,9 +181,11 @@ void rpc_notify(struct buf *out, const char *method, struct str params)
 
 void rpc_result(struct buf *out, const char *id, struct str result)
 {
-    assert(result.len > 0);
     put(out, "{\"jsonrpc\":\"2.0\",\"result\":");
-    buf_append(out, result.at, result.len);
+    if (result.len > 0)
+        buf_append(out, result.at, result.len);
+    else
+        put(out, "null");
     put(out, ",\"id\":");
     put(out, id);
     put(out, "}");

@@ -48,7 +48,8 @@ struct rpc_message {
 void rpc_decode(struct str bytes, struct rpc_message *ret);
 void rpc_done(struct rpc_message *m);
 
-/* Each appends one whole message. params and result are JSON text; empty params are left out. */
+/* Each appends one whole message. params and result are JSON text; empty params are left out, an
+ * empty result is null. */
 void rpc_call(struct buf *out, const char *method, struct str params, int64_t id);
 void rpc_notify(struct buf *out, const char *method, struct str params);
 void rpc_result(struct buf *out, const char *id, struct str result);

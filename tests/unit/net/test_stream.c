@@ -30,6 +30,7 @@ struct peer {
     const char *why;
     bool pause_after_record;
     bool resume_in_turn;
+    bool takes_nothing;
     char first[RECORD + 1];
 };
 
@@ -48,7 +49,7 @@ static size_t on_input(void *user, const uint8_t *data, size_t len)
     struct peer *p = user;
     size_t used = 0;
     p->inputs++;
-    while (len - used >= RECORD) {
+    while (!p->takes_nothing && len - used >= RECORD) {
         if (p->records++ == 0)
             memcpy(p->first, data, RECORD);
         used += RECORD;
@@ -523,6 +524,18 @@ static void test_input_max_bounds_what_a_pause_keeps(void **state)
     close(fd);
 }
 
+static void test_who_leaves_more_than_a_frame_is_closed(void **state)
+{
+    static const char block[4096] = "abcd";
+    struct world *w = *state;
+    int fd;
+    struct peer *p = meet(w, &fd);
+    p->takes_nothing = true;
+    RUN_UNTIL(w, send(fd, block, sizeof(block), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && p->closed == 1);
+    assert_string_equal(p->why, uv_strerror(UV_ENOBUFS));
+    close(fd);
+}
+
 static void test_last_words_arrive_though_input_was_unread(void **state)
 {
     struct world *w = *state;
@@ -741,6 +754,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(test_who_leaves_more_than_a_frame_is_closed),
         T(test_port_zero_picks_one),
         T(test_a_mute_loop_says_nothing),
         T(test_address_in_use_is_said),

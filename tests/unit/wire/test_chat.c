@@ -516,6 +516,15 @@ static void elements_of_a_team(void **state)
     buf_done(&out);
 }
 
+static void a_kind_that_there_is_not_fails(void **state)
+{
+    (void)state;
+    struct chat_message m;
+    struct cursor c = cursor_of((const uint8_t *)"", 0);
+    chat_decode(&c, CHAT_KINDS, &m);
+    assert_true(cursor_failed(&c));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -534,6 +543,7 @@ int main(void)
         cmocka_unit_test(a_list_of_servers_fills_a_frame),
         cmocka_unit_test(elements_of_a_server_list),
         cmocka_unit_test(elements_of_a_team),
+        cmocka_unit_test(a_kind_that_there_is_not_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

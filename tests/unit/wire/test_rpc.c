@@ -259,6 +259,7 @@ static void what_is_written(void **state)
     WRITES("{\"jsonrpc\":\"2.0\",\"method\":\"kick\",\"params\":{}}",
            rpc_notify(&b, "kick", STR("{}")));
     WRITES("{\"jsonrpc\":\"2.0\",\"result\":{},\"id\":\"q\"}", rpc_result(&b, "\"q\"", STR("{}")));
+    WRITES("{\"jsonrpc\":\"2.0\",\"result\":null,\"id\":1}", rpc_result(&b, "1", STR("")));
     WRITES("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32601,\"message\":\"no "
            "\\\"x\\\"\"},\"id\":null}",
            rpc_error(&b, "null", RPC_NO_SUCH_METHOD, "no \"x\""));
