@@ -41,16 +41,18 @@ asan: build-asan ## unit tests and fuzz corpora under ASan and UBSan
 sim: build ## simulation, SEEDS=2000
 	@build/muster sim --seeds $(SEEDS)
 
-fuzz: deps ## fuzz every target, SECONDS_EACH=60; new inputs stay in build-fuzz/corpus
+fuzz: deps build-asan ## fuzz every target and every door, SECONDS_EACH=60; new inputs stay in build-fuzz/corpus
 	@$(CMAKE) -B build-fuzz $(CLANG) -DMUSTER_FUZZ=ON >/dev/null
 	@$(NINJA) -C build-fuzz fuzzers
 	@sh tests/fuzz/run build-fuzz $(SECONDS_EACH)
+	@/usr/bin/python3 tests/fuzz/doors.py --seconds $(SECONDS_EACH)
 
 bench: build ## every benchmark beside its yardstick, about four minutes; writes bench/RESULTS.md
 	@build/muster bench all --commit "$$(git describe --always --dirty)"
 
-lint: build ## format, include arrow, named tests, purity of core, clang-tidy
+lint: build ## format, include arrow, named tests, assertions, purity of core, clang-tidy
 	@sh tests/lint/format && sh tests/lint/includes && sh tests/lint/coverage
+	@/usr/bin/python3 tests/lint/assertions
 	@sh tests/lint/purity build
 	@JOBS=$(JOBS) sh tests/lint/tidy build
 
