@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum {
-    GAP_MAX_MS = 1000,           /* what one tick may add to our time */
     ADOPTED_GRACE_MS = 5 * 1000, /* a starting game has at least this long after we returned */
     GIVEN_UP_GRACE_MS = 5 * 1000,
     PREPARED_MS = 5 * 1000, /* the spawn follows when a disk has taken what comes before it */
@@ -48,8 +47,17 @@ const char *game_state_name(const struct game *g)
 static void move(struct game *g, enum game_phase phase)
 {
     g->phase = phase;
+    if (phase != GAME_RUNNING)
+        pulse_stop(&g->pulse);
     log_line(LOG_DEBUG, "game server", "server=%" PRId64 " phase=%s", g->server,
              game_state_name(g));
+}
+
+void game_runs(struct game *g, int64_t asked_in_ms)
+{
+    move(g, GAME_RUNNING);
+    pulse_start(&g->games->pulses, &g->pulse, process_spec(g->process)->status_period_ms,
+                asked_in_ms);
 }
 
 static struct game *game_new(struct games *gs, int64_t server, int64_t session)
@@ -65,6 +73,7 @@ static struct game *game_new(struct games *gs, int64_t server, int64_t session)
 static void game_free(struct game *g)
 {
     map_remove(&g->games->by_server, (uint64_t)g->server);
+    pulse_stop(&g->pulse);
     if (link_in_list(&g->over_link)) {
         list_remove(&g->over_link);
         g->games->n_over--;
@@ -325,7 +334,7 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
     if (err != 0)
         return err;
     secrets_take_spec(&g->secrets, process_spec(g->process));
-    g->deadline_ms = gs->now_ms + process_spec(g->process)->spawn_timeout_ms;
+    g->deadline_ms = gs->pulses.now_ms + process_spec(g->process)->spawn_timeout_ms;
     move(g, GAME_STARTING);
     process_go(g->process); /* the rest, and the answer to whoever asked, while it starts */
     bind_link(g);
@@ -385,7 +394,7 @@ static int begin(struct games *gs, struct spawn *spawn, const uint8_t asked[GAME
     struct game *g = game_new(gs, spawn->spec.server, spawn->spec.session);
     g->spawn = spawn;
     g->prepared = prepared;
-    g->prepared_until_ms = gs->now_ms + PREPARED_MS;
+    g->prepared_until_ms = gs->pulses.now_ms + PREPARED_MS;
     memcpy(g->asked, asked, GAME_ASKED_BYTES);
     if (spawn->has_deployment) {
         move(g, GAME_FETCHING);
@@ -442,10 +451,10 @@ static void adopt(struct games *gs, struct process *p)
     if (state == PROCESS_ENDING || state == PROCESS_OVER)
         move(g, GAME_ENDING);
     else if (state == PROCESS_RUNNING)
-        move(g, GAME_RUNNING);
+        game_runs(g, 0);
     else
         move(g, g->called_inited ? GAME_INITING : GAME_STARTING);
-    g->deadline_ms = gs->now_ms + (left_ms > ADOPTED_GRACE_MS ? left_ms : ADOPTED_GRACE_MS);
+    g->deadline_ms = gs->pulses.now_ms + (left_ms > ADOPTED_GRACE_MS ? left_ms : ADOPTED_GRACE_MS);
     bind_link(g);
     log_line(LOG_INFO, "took over a game server", "server=%" PRId64 " pid=%d state=%s", g->server,
              (int)process_pid(p), game_state_name(g));
@@ -476,8 +485,7 @@ void games_adopt(struct games *gs)
 void games_init(struct games *gs)
 {
     list_init(&gs->over);
-    gs->ticked_ms = clock_monotonic_ms();
-    gs->now_ms = 1;
+    pulses_init(&gs->pulses, clock_monotonic_ms());
 }
 
 void games_done(struct games *gs)
@@ -509,9 +517,9 @@ static void expire(struct game *g)
 static void watch(struct game *g)
 {
     char why[GAME_WHY_MAX];
-    bool late = g->games->now_ms >= g->deadline_ms;
+    bool late = g->games->pulses.now_ms >= g->deadline_ms;
     bool going = g->phase == GAME_ENDING && runs(g);
-    if (g->prepared && !going && g->games->now_ms >= g->prepared_until_ms) {
+    if (g->prepared && !going && g->games->pulses.now_ms >= g->prepared_until_ms) {
         expire(g);
     } else if (g->phase == GAME_STARTING && late) {
         snprintf(why, sizeof(why), "The server did not initialise in %g s.",
@@ -528,10 +536,8 @@ static void watch(struct game *g)
 
 void games_tick(struct games *gs, int64_t monotonic_ms)
 {
-    int64_t gap_ms = monotonic_ms - gs->ticked_ms;
     struct game *g;
-    gs->ticked_ms = monotonic_ms;
-    gs->now_ms += gap_ms < GAP_MAX_MS ? gap_ms : GAP_MAX_MS;
+    pulses_tick(&gs->pulses, monotonic_ms);
     for (size_t at = 0; (g = games_next(gs, &at));)
         watch(g);
     outbox_lay_in(gs->outbox);

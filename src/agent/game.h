@@ -2,11 +2,13 @@
  * process, the link on which it speaks JSON-RPC, and what the outbox holds of it; it keeps the
  * times a game server has to keep, and says why one was ended.
  *
- * Owned by the agent; used on the loop's thread. Time here is the loop's: it stands while the loop
- * does, so that a host that was stopped for a minute concludes nothing from the silence. */
+ * Owned by the agent; used on the loop's thread. Time here is the loop's (pulse.h): it stands while
+ * the loop does, so that a host that was stopped for a minute concludes nothing from the silence.
+ */
 #pragma once
 
 #include "agent/process.h"
+#include "agent/pulse.h"
 #include "agent/secrets.h"
 #include "agent/spawn.h"
 #include "base/buf.h"
@@ -76,11 +78,8 @@ struct game {
     bool timed_out;          /* … because it took too long to initialise */
     bool hung;               /* … because it did not answer */
 
-    int64_t status_due_ms;
-    int64_t status_asked_ms; /* 0 = no question is open */
-    int64_t status_id;       /* of the last question */
-    int silent;              /* questions in a row */
-    int64_t heard_ms;        /* when it last said anything */
+    struct pulse pulse; /* RUNNING */
+    int64_t status_id;  /* of the last question */
 
     int refusal; /* the first answer to inited was this error; 0 = it was not */
     char refusal_why[GAME_WHY_MAX];
@@ -105,10 +104,8 @@ struct games {
     struct map by_server;
     struct list over; /* oldest first */
     size_t n_over;
-    int64_t now_ms;
-    int64_t ticked_ms; /* the monotonic clock at the last tick */
+    struct pulses pulses; /* of those that run; time here is pulses.now_ms */
     bool leaving;
-    bool all_silent; /* it was said */
 };
 
 /* The members up to `user` are put in by the agent, before the first call but games_init. */
@@ -157,6 +154,10 @@ void game_tail(const struct game *g, int lines, struct buf *out);
 /* A message has come: game_link_message. */
 void game_message(void *user, struct str bytes);
 
-/* Asks for its status, and concludes from silence. */
+/* RUNNING: asks for its status, and concludes from silence. */
 void game_watch(struct game *g);
+
+/* It is RUNNING from now on, and is asked for its status for the first time in so many
+ * milliseconds. */
+void game_runs(struct game *g, int64_t asked_in_ms);
 void game_forget_answers(struct game *g);

@@ -16,8 +16,6 @@
 #include <strings.h>
 
 enum {
-    STATUS_ANSWER_MS = 10 * 1000,
-    SILENT_MAX = 3,
     END_GRACE_MS = 5 * 1000,
     REFUSED_AFTER_MS = 5 * 1000, /* an error to inited: it has this long to go by itself */
     CODE_BUSY = 503,
@@ -337,8 +335,8 @@ static void inited_answered(struct game *g, const char *id, const struct json *e
 {
     if (!error) {
         process_inited(g->process);
-        g->phase = g->phase == GAME_INITING ? GAME_RUNNING : g->phase;
-        g->status_due_ms = g->games->now_ms + process_spec(g->process)->status_period_ms;
+        if (g->phase == GAME_INITING)
+            game_runs(g, process_spec(g->process)->status_period_ms);
         answer_result(g, id, STR("{\"status\":\"OK\"}"));
         return;
     }
@@ -348,7 +346,7 @@ static void inited_answered(struct game *g, const char *id, const struct json *e
     if (g->phase != GAME_INITING)
         return;
     g->phase = GAME_GIVEN_UP;
-    g->deadline_ms = g->games->now_ms + REFUSED_AFTER_MS;
+    g->deadline_ms = g->games->pulses.now_ms + REFUSED_AFTER_MS;
 }
 
 static void put_answer(struct buf *out, const struct outbox_event *e, const struct json *result,
@@ -396,38 +394,6 @@ static void hung(struct game *g, const char *what)
     game_end(g, END_GRACE_MS, why);
 }
 
-/* Its silence means something only when another was heard meanwhile, or there is no other: when all
- * fall silent at once it is the host that stood still. */
-static bool somebody_spoke(const struct game *silent)
-{
-    struct game *g;
-    bool alone = true;
-    for (size_t at = 0; (g = games_next(silent->games, &at));) {
-        if (g == silent || g->phase != GAME_RUNNING)
-            continue;
-        alone = false;
-        if (g->heard_ms >= silent->status_asked_ms)
-            return true;
-    }
-    return alone;
-}
-
-static void count_silence(struct game *g)
-{
-    struct games *gs = g->games;
-    g->status_due_ms = gs->now_ms;
-    if (somebody_spoke(g)) {
-        g->status_asked_ms = 0;
-        g->silent++;
-        return;
-    }
-    g->status_asked_ms = 0;
-    if (!gs->all_silent)
-        log_line(LOG_WARN, "all game servers are silent; nothing is concluded from that",
-                 "servers=%zu", games_running(gs));
-    gs->all_silent = true;
-}
-
 static void ask_status(struct game *g)
 {
     struct buf message = {0};
@@ -435,17 +401,14 @@ static void ask_status(struct game *g)
     if (g->link) /* a question that cannot be sent is one that is not answered */
         (void)game_link_send_now(g->link, (struct str){(const char *)message.data, message.len});
     buf_done(&message);
-    g->status_asked_ms = g->games->now_ms;
 }
 
 void game_watch(struct game *g)
 {
-    int64_t now_ms = g->games->now_ms;
-    if (g->status_asked_ms && now_ms - g->status_asked_ms >= STATUS_ANSWER_MS)
-        count_silence(g);
-    if (g->silent >= SILENT_MAX)
+    enum pulse_verdict verdict = pulse_look(&g->games->pulses, &g->pulse);
+    if (verdict == PULSE_HUNG)
         hung(g, "it did not answer status three times in a row");
-    else if (!g->status_asked_ms && now_ms >= g->status_due_ms)
+    else if (verdict == PULSE_ASK)
         ask_status(g);
 }
 
@@ -459,11 +422,7 @@ static void on_answer(struct game *g, const struct rpc_message *m)
         hung(g, "it answered status with something else than ok");
         return;
     }
-    g->silent = 0;
-    if (id == g->status_id && g->status_asked_ms) {
-        g->status_due_ms = g->status_asked_ms + process_spec(g->process)->status_period_ms;
-        g->status_asked_ms = 0;
-    }
+    pulse_answered(&g->pulse, id == g->status_id);
 }
 
 /* ── messages ──────────────────────────────────────────────────────────────────────────────── */
@@ -472,8 +431,7 @@ void game_message(void *user, struct str bytes)
 {
     struct game *g = user;
     struct rpc_message m;
-    g->heard_ms = g->games->now_ms;
-    g->games->all_silent = false;
+    pulses_heard(&g->games->pulses);
     rpc_decode(bytes, &m);
     switch (m.kind) {
     case RPC_CALL:

@@ -347,6 +347,18 @@ def test_three_silent_ones_are_a_hang(agent, control):
     assert agent.show(13)["state"] == "running"
 
 
+def test_a_stopped_one_is_a_hang_beside_others_that_are_not_asked(agent, control):
+    """The other is asked once an hour, so that its silence says nothing of the machine."""
+    started(agent, control, 13, status_period_ms=3_600_000)
+    started(agent, control, 12, status_period_ms=500)
+    os.kill(agent.show(12)["pid"], signal.SIGSTOP)
+    exited = control.await_event(12, "exited", timeout_s=60)
+    assert "three times" in exited["text"] and exited["hung"] is True
+    assert exited["exit_signal"] == signal.SIGKILL, "a stopped process does not hear SIGTERM"
+    assert exited["run_ms"] > 30000
+    assert agent.show(13)["state"] == "running"
+
+
 def test_silence_of_all_kills_nobody(agent, control):
     """All stand still for longer than the three questions take, as on a stopped host."""
     pids = []

@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -234,6 +235,48 @@ def leaky(tmp_path, **changes):
             "server_settings": '{"map": "ice", "db": {"password": "correct horse"}}', **changes}
 
 
+def test_how_a_failed_start_ended_is_kept(make_rooms, tmp_path):
+    """Room by room: with which status, after how long and with which last words; and of a process
+    that never ran, why."""
+    unread = tmp_path / "unread"
+    unread.write_text("#!/no/such/interpreter\n")
+    unread.chmod(0o755)
+    rooms = make_rooms(others={
+        "exits": {"arguments": ["--exit", "77"]},
+        "crashes": {"arguments": ["--crash"]},
+        "slow": {"arguments": ["--no-inited"], "spawn_timeout_s": 1},
+        "unread": {"binary": str(unread)},
+        "missing": {"binary": "/no/such/server"},
+    })
+
+    def end_of(game):
+        rooms.wait(lambda: rooms.host_state() == "well", "end of a back-off")
+        answer = rooms.player("ann", game).ask("POST", f"/create/{game}/main/1.0", data={})
+        ticket = answer.error["ticket"]
+        found, = [r for r in rooms.api.all("/v1/rooms") if r["ticket"] == ticket]
+        rooms.wait(lambda: rooms.room(found)["exit"], "end of a room")
+        return rooms.room(found)["exit"], found["server"]
+
+    for game, code, sig, why, tail in [
+            ("exits", 77, None, None, "that was all"),
+            ("crashes", None, signal.SIGSEGV, None, '"argv"'),
+            ("slow", None, signal.SIGKILL, None, '"argv"'),
+            ("unread", None, None, "cannot execute", ""),
+            ("missing", None, None, "/no/such/server", "")]:
+        end, server = end_of(game)
+        assert (end["code"], end["signal"]) == (code, sig), (game, end)
+        assert tail in end["tail"], end
+        if why:
+            assert why in end["why"] and end["tail"] == "" and end["run_ms"] == 0, end
+        else:
+            assert end["why"] is None and end["run_ms"] > 0 and end["peak_memory"] > 0, end
+        shown = run("server", server, *where(rooms))
+        assert shown.returncode == 0, shown.stderr
+        if code is not None:
+            assert re.search(rf"^exit\.code +{code}$", shown.stdout, re.MULTILINE), shown.stdout
+        assert (why or tail) in shown.stdout
+
+
 def test_what_a_game_server_was_given_is_not_shown_to_players(make_rooms, tmp_path):
     """It prints all of its environment, then ends or goes on."""
     arguments = ["--exit", "3", "--token", "tell-nobody"]
@@ -281,6 +324,19 @@ def test_one_that_hangs_and_ignores_sigterm_is_killed(make_rooms):
     assert room["exit"]["run_ms"] > 5000
     assert rooms.player("ann", "hangs").seats() == []
     assert rooms.joined(lives)["account"] == "bob"
+
+
+def test_one_that_is_stopped_is_found_beside_one_that_is_never_asked(make_rooms):
+    rooms = make_rooms(others={"hangs": {"status_period_s": 1}})
+    hangs, lives = rooms.create("ann", game="hangs"), rooms.create("bob")
+    for placed in (hangs, lives):
+        rooms.joined(placed)
+    os.kill(rooms.pid(hangs), signal.SIGSTOP)
+    room = rooms.ended(hangs, within_s=60)
+    assert (room["end_reason"], room["exit"]["signal"]) == ("hung", signal.SIGKILL)
+    assert rooms.player("ann", "hangs").seats() == []
+    assert rooms.room(lives)["state"] == "open"
+    assert [s["state"] for s in rooms.seats("bob")] == ["taken"]
 
 
 def test_an_operator_ends_one_that_ignores_sigterm(make_rooms):

@@ -77,8 +77,9 @@ class Rooms:
     def room(self, placed):
         return self.api.get(f"/v1/rooms/{placed['id']}")
 
-    def ended(self, placed):
-        return self.wait(lambda: self.room(placed)["exit"] and self.room(placed), "end of a room")
+    def ended(self, placed, within_s=PATIENCE_S):
+        return self.world.wait(lambda: self.room(placed)["exit"] and self.room(placed),
+                               "end of a room", timeout_s=within_s)
 
     def seats(self, account):
         return self.player(account).seats()
