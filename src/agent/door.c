@@ -223,6 +223,7 @@ static void put_number_if(struct json_writer *w, const char *key, bool known, in
 static void put_state(struct json_writer *w, const struct game *g)
 {
     bool over = g->phase == GAME_OVER;
+    bool known = over && g->end.ran && g->end.exit_code >= 0;
     int n = g->n_ports;
     const uint16_t *ports = g->process ? process_ports(g->process, &n) : g->ports;
     int64_t run_ms = g->process ? clock_wall_ms() - process_since_ms(g->process) : g->end.run_ms;
@@ -231,8 +232,8 @@ static void put_state(struct json_writer *w, const struct game *g)
     json_key_int(w, "pid", g->process ? process_pid(g->process) : g->pid);
     json_key_text(w, "state", str_of(game_state_name(g)));
     put_ports(w, ports, n);
-    put_number_if(w, "exit_code", over && !g->end.exit_signal, g->end.exit_code);
-    put_number_if(w, "exit_signal", over && g->end.exit_signal, g->end.exit_signal);
+    put_number_if(w, "exit_code", known && !g->end.exit_signal, g->end.exit_code);
+    put_number_if(w, "exit_signal", known && g->end.exit_signal, g->end.exit_signal);
     put_number_if(w, "peak_memory", over, g->end.peak_memory);
     json_key_int(w, "run_ms", run_ms);
     put_number_if(w, "dropped_bytes", over, g->end.dropped_bytes);

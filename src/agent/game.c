@@ -115,19 +115,15 @@ static struct str last_bytes(const struct buf *b, size_t max)
     return (struct str){(const char *)b->data + from, b->len - from};
 }
 
-/* It ran, and neither we nor anything on this host kept it from being ready. */
-static bool ended_by_itself(const struct game *g)
-{
-    return g->process && process_state(g->process) == PROCESS_OVER && !g->why[0] &&
-           !process_why(g->process)[0] && g->end.exit_code >= 0;
-}
-
 static void put_exit(struct json_writer *w, const struct process_end *end)
 {
     if (end->exit_signal)
         json_key_int(w, "exit_signal", end->exit_signal);
     else
         json_key_int(w, "exit_code", end->exit_code);
+    json_key_int(w, "peak_memory", end->peak_memory);
+    json_key_int(w, "run_ms", end->run_ms);
+    json_key_int(w, "dropped_bytes", end->dropped_bytes);
 }
 
 static void tell_failed(struct game *g, const char *text, struct str tail)
@@ -139,7 +135,9 @@ static void tell_failed(struct game *g, const char *text, struct str tail)
     json_key_text(&w, "text", str_of(text));
     if (g->timed_out)
         json_key_bool(&w, "timed_out", true);
-    if (ended_by_itself(g))
+    if (g->end.ran && g->why[0] && g->end.exit_code >= 0)
+        json_key_bool(&w, "ended_by_agent", true);
+    if (g->end.ran)
         put_exit(&w, &g->end);
     json_key_text(&w, "tail", tail);
     json_close_object(&w);
@@ -156,9 +154,6 @@ static void tell_exited(struct game *g, struct str tail)
     struct json_writer w = {.out = &members};
     json_open_object(&w);
     put_exit(&w, &g->end);
-    json_key_int(&w, "peak_memory", g->end.peak_memory);
-    json_key_int(&w, "run_ms", g->end.run_ms);
-    json_key_int(&w, "dropped_bytes", g->end.dropped_bytes);
     if (g->why[0])
         json_key_text(&w, "text", str_of(g->why));
     if (g->hung)
@@ -173,11 +168,8 @@ static void tell_exited(struct game *g, struct str tail)
 /* Why it never was ready, as a sentence. */
 static void say_failure(const struct game *g, char ret[GAME_WHY_MAX])
 {
-    const char *why = process_why(g->process);
     if (g->why[0])
         snprintf(ret, GAME_WHY_MAX, "%s", g->why);
-    else if (why[0])
-        snprintf(ret, GAME_WHY_MAX, "%s", why);
     else if (g->end.exit_signal)
         snprintf(ret, GAME_WHY_MAX, "The server was ended by signal %d (%s) before it was ready.",
                  g->end.exit_signal, strsignal(g->end.exit_signal));
@@ -210,6 +202,8 @@ static void keep_what_was(struct game *g)
     g->n_ports = n;
     g->pid = process_pid(g->process);
     g->end = *process_ended(g->process);
+    if (!g->why[0])
+        snprintf(g->why, sizeof(g->why), "%s", process_why(g->process));
     tail_of(g, 1000, &all);
     struct str last = last_bytes(&all, GAME_LOG_BYTES);
     buf_append(&g->log, last.at, last.len);

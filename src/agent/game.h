@@ -74,9 +74,9 @@ struct game {
     struct process *process; /* from STARTING to ENDING */
     struct game_link *link;  /* the same */
     int64_t deadline_ms;     /* STARTING, GIVEN_UP */
-    char why[GAME_WHY_MAX];  /* it was ended by us; "" = it was not */
-    bool timed_out;          /* … because it took too long to initialise */
-    bool hung;               /* … because it did not answer */
+    char why[GAME_WHY_MAX]; /* we ended it, or OVER: it never ran, or nobody saw its end; else "" */
+    bool timed_out;         /* … because it took too long to initialise */
+    bool hung;              /* … because it did not answer */
 
     struct pulse pulse; /* RUNNING */
     int64_t status_id;  /* of the last question */

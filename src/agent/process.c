@@ -110,7 +110,10 @@ static void take_end(struct process *p)
 {
     p->state = PROCESS_OVER;
     p->kill_at_ms = p->replace_at_ms = 0;
-    p->end = (struct process_end){.exit_code = p->shim.exit_code,
+    if (p->shim.failed_step != SHIM_STEP_NONE)
+        shim_say_refused(p);
+    p->end = (struct process_end){.ran = p->shim.pid != 0,
+                                  .exit_code = p->shim.exit_code,
                                   .exit_signal = p->shim.exit_signal,
                                   .peak_memory = p->shim.peak_memory,
                                   .run_ms = p->shim.run_ms,

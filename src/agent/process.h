@@ -54,6 +54,7 @@ struct process_spec {
 
 /* How it ended. */
 struct process_end {
+    bool ran;        /* else nothing was started, and process_why says why */
     int exit_code;   /* -1 = nobody could tell; process_why says more */
     int exit_signal; /* 0 = it exited by itself */
     int64_t peak_memory;

@@ -137,6 +137,9 @@ int process_job_file(const struct process *p);
 
 /* ── process_shim.c ────────────────────────────────────────────────────────────────────────── */
 
+/* Its shim could not start it: process_why says what could not be done. */
+void shim_say_refused(struct process *p);
+
 /* A shim, one that waits or a new one, and a link to it; what it is to do is told by shim_go. 0, or
  * an error with why. */
 int shim_start(struct process *p, char why[PROCESS_WHY_MAX]);

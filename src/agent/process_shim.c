@@ -323,8 +323,9 @@ static const char *const steps[] = {
 };
 
 /* Whoever is told must be able to mend it: of what a user may not do, which user it is. */
-static void tell_refused(struct process *p, const struct shim_state *state)
+void shim_say_refused(struct process *p)
 {
+    const struct shim_state *state = &p->shim;
     uint32_t uid = p->job->uid;
     bool known = state->failed_step > SHIM_STEP_NONE && state->failed_step <= SHIM_STEP_EXEC;
     const char *step = known ? steps[state->failed_step] : "start";
@@ -348,8 +349,6 @@ static bool hear_over(struct process *p, const struct shim_message *m, const cha
     if (p->state == PROCESS_OVER)
         return false;
     p->shim = m->state;
-    if (m->state.failed_step != SHIM_STEP_NONE)
-        tell_refused(p, &m->state);
     buf_clear(&p->tail);
     buf_append(&p->tail, tail, m->tail_len);
     return true;

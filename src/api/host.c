@@ -139,12 +139,15 @@ const struct shape agent_event_shape = {
             OPTIONAL("text", SHAPE_TEXT, "failed: a sentence"),
             OPTIONAL("tail", SHAPE_TEXT, "failed, exited: its last lines"),
             OPTIONAL("timed_out", SHAPE_BOOL, "failed: it was ended because it took too long"),
+            OPTIONAL("ended_by_agent", SHAPE_BOOL,
+                     "failed: its process ran, and its agent ended it"),
             OPTIONAL("exit_code", SHAPE_INT32,
-                     "exited; -1: nobody could tell; failed: it exited by itself"),
-            OPTIONAL("exit_signal", SHAPE_INT32, "exited; failed: it was ended by its own signal"),
-            OPTIONAL("peak_memory", SHAPE_INT64, "exited: bytes"),
-            OPTIONAL("run_ms", SHAPE_INT64, "exited"),
-            OPTIONAL("dropped_bytes", SHAPE_INT64, "exited: of its output, not in its log"),
+                     "exited, failed; -1: nobody could tell; failed without it and without "
+                     "exit_signal: no process was started"),
+            OPTIONAL("exit_signal", SHAPE_INT32, "exited, failed"),
+            OPTIONAL("peak_memory", SHAPE_INT64, "exited, failed: bytes"),
+            OPTIONAL("run_ms", SHAPE_INT64, "exited, failed"),
+            OPTIONAL("dropped_bytes", SHAPE_INT64, "exited, failed: of its output, not in its log"),
             OPTIONAL("hung", SHAPE_BOOL, "exited: it was ended because it did not answer"),
             OPTIONAL("key", SHAPE_TEXT, "joined, left"),
             OPTIONAL("extend_token", SHAPE_TEXT, "joined"),
@@ -675,6 +678,10 @@ static void read_exit(struct reader *r, const struct json *v, struct agent_event
 {
     e->exit_code = (int32_t)read_int(r, v, "exit_code", -1, 255, false);
     e->exit_signal = (int32_t)read_int(r, v, "exit_signal", 0, 255, false);
+    e->peak_memory = read_int(r, v, "peak_memory", 0, INT64_MAX, false);
+    e->run_ms = read_int(r, v, "run_ms", 0, INT64_MAX, false);
+    e->dropped_bytes = read_int(r, v, "dropped_bytes", 0, INT64_MAX, false);
+    e->tail = read_end(r, v, "tail", TAIL_MAX);
 }
 
 static void read_event(struct reader *r, struct call *c, const struct json *v, struct item *item,
@@ -691,18 +698,14 @@ static void read_event(struct reader *r, struct call *c, const struct json *v, s
         break;
     case AGENT_FAILED:
         e->timed_out = read_bool(r, v, "timed_out");
+        e->ended_by_agent = read_bool(r, v, "ended_by_agent");
         e->ran = json_member(v, "exit_code") || json_member(v, "exit_signal");
         read_exit(r, v, e);
         e->text = read_end(r, v, "text", SENTENCE_MAX);
-        e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_EXITED:
         read_exit(r, v, e);
-        e->peak_memory = read_int(r, v, "peak_memory", 0, INT64_MAX, false);
-        e->run_ms = read_int(r, v, "run_ms", 0, INT64_MAX, false);
-        e->dropped_bytes = read_int(r, v, "dropped_bytes", 0, INT64_MAX, false);
         e->hung = read_bool(r, v, "hung");
-        e->tail = read_end(r, v, "tail", TAIL_MAX);
         break;
     case AGENT_JOINED:
     case AGENT_LEFT:

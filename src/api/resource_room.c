@@ -143,12 +143,23 @@ static void write_tail(struct json_writer *w, const void *object, const struct c
     json_text(w, ((const struct view_room *)object)->tail);
 }
 
+static void write_never_ran(struct json_writer *w, const void *object,
+                            const struct core_config *config)
+{
+    const struct view_room *v = object;
+    (void)config;
+    if (v->never_ran.len > 0)
+        json_text(w, v->never_ran);
+    else
+        json_none(w);
+}
+
 static void write_exit_code(struct json_writer *w, const void *object,
                             const struct core_config *config)
 {
     const struct view_room *v = object;
     (void)config;
-    if (v->exit_signal != 0 || v->exit_code < 0)
+    if (v->exit_signal != 0 || !v->exit_seen)
         json_none(w);
     else
         json_int(w, v->exit_code);
@@ -171,9 +182,11 @@ const struct shape exit_shape = {
     .rows =
         (const struct shape_row[]){
             ROW_WRITTEN_OR_NULL(INT32, "code", write_exit_code,
-                                "null: a signal ended it, or nobody saw its end"),
+                                "null: a signal ended it, nobody saw its end, or it never ran"),
             ROW_WRITTEN_OR_NULL(INT32, "signal", write_exit_signal,
-                                "null: none ended it, or nobody saw its end"),
+                                "null: none ended it, nobody saw its end, or it never ran"),
+            ROW_WRITTEN_OR_NULL(TEXT, "why", write_never_ran,
+                                "why its process was never started; null: it was"),
             ROW(INT64, "peak_memory", struct view_room, peak_memory, "bytes"),
             ROW(INT64, "run_ms", struct view_room, run_ms, "how long it ran"),
             ROW(INT64, "dropped_bytes", struct view_room, dropped_bytes,

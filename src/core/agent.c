@@ -51,18 +51,6 @@ static void inited(struct core *core, conn_id conn, const struct agent_event *e,
     answer_why(core, conn, e, err, why);
 }
 
-static void failed(struct core *core, const struct agent_event *e, struct room *room)
-{
-    struct room_failure failure = {
-        .timed_out = e->timed_out,
-        .crashed = true,
-        .by_itself = e->ran && !e->timed_out && e->exit_code >= 0,
-        .text = e->text.len > 0 ? e->text : str_of(err_sentence(ERR_SPAWN_FAILED)),
-        .tail = e->tail,
-    };
-    room_failed(core, room, &failure);
-}
-
 static void keep_report(struct core *core, const struct agent_event *e, struct room *room)
 {
     room->row.exit_code = e->exit_code;
@@ -73,6 +61,33 @@ static void keep_report(struct core *core, const struct agent_event *e, struct r
         room_detail(core, room)->row.dropped_bytes = e->dropped_bytes;
     room_set_tail(room, e->tail);
     object_touch(core, &room->object);
+}
+
+static bool is_reported(const struct room *room)
+{
+    return room->row.exit_code != EXIT_UNSEEN || room->row.exit_signal || room->row.run_ms > 0;
+}
+
+/* One that was being ended anyway is over now, as it is when it says that it exited. */
+static void failed(struct core *core, const struct agent_event *e, struct room *room)
+{
+    struct room_failure failure = {
+        .timed_out = e->timed_out,
+        .crashed = true,
+        .by_itself = e->ran && !e->ended_by_agent && !e->timed_out && e->exit_code >= 0,
+        .text = e->text.len > 0 ? e->text : str_of(err_sentence(ERR_SPAWN_FAILED)),
+        .tail = e->tail,
+    };
+    if (room->row.state == ROOM_OPEN || is_reported(room))
+        return;
+    if (e->ran)
+        keep_report(core, e, room);
+    else if (e->tail.len == 0) /* what has printed something did run */
+        room_never_ran(core, room, failure.text);
+    if (room->row.state == ROOM_STARTING)
+        room_failed(core, room, &failure);
+    else if (room->row.state == ROOM_ENDING)
+        room_end(core, room, END_EXITED);
 }
 
 static void exited_early(struct core *core, const struct agent_event *e, struct room *room)
@@ -95,7 +110,7 @@ static void exited_early(struct core *core, const struct agent_event *e, struct 
 
 static void exited(struct core *core, const struct agent_event *e, struct room *room)
 {
-    if (room->row.state == ROOM_ENDED && room->row.run_ms > 0)
+    if (room->row.state == ROOM_ENDED && is_reported(room))
         return; /* told before */
     keep_report(core, e, room);
     if (room->row.state == ROOM_STARTING)
@@ -188,11 +203,6 @@ static void of_room(struct core *core, conn_id conn, const struct agent_event *e
     case AGENT_INITED:
         inited(core, conn, e, room);
         break;
-    case AGENT_FAILED:
-        if (room->row.state == ROOM_STARTING)
-            failed(core, e, room);
-        (void)answer(core, conn, e, 0);
-        break;
     case AGENT_JOINED:
         joined(core, conn, e);
         break;
@@ -207,6 +217,7 @@ static void of_room(struct core *core, conn_id conn, const struct agent_event *e
     case AGENT_CHECK_DEPLOYMENT:
         (void)answer(core, conn, e, version_check_deployment(core, room));
         break;
+    case AGENT_FAILED:
     case AGENT_EXITED:
     case AGENT_VERBS:
         (void)answer(core, conn, e, ERR_BAD_ARGUMENT);
@@ -244,8 +255,11 @@ void agent_event(struct core *core, conn_id conn, const struct agent_event *e)
         (void)answer(core, conn, e, ERR_NOT_FOUND);
         return;
     }
-    if (room && e->verb == AGENT_EXITED) {
-        exited(core, e, room);
+    if (room && (e->verb == AGENT_EXITED || e->verb == AGENT_FAILED)) {
+        if (e->verb == AGENT_EXITED)
+            exited(core, e, room);
+        else
+            failed(core, e, room);
         (void)answer(core, conn, e, 0);
     } else if (!room || room_is_over(room)) {
         of_nobody(core, conn, e);

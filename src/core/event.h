@@ -288,7 +288,7 @@ struct host_beat {
 
 enum agent_verb {
     AGENT_INITED = 1,      /* settings: merged into the room's; may be empty */
-    AGENT_FAILED,          /* it never was: text is a sentence, tail its last lines */
+    AGENT_FAILED,          /* it never was ready: text is a sentence; as EXITED when it ran */
     AGENT_EXITED,          /* exit_code or exit_signal, peak_memory, run_ms, dropped_bytes, tail */
     AGENT_JOINED,          /* key */
     AGENT_LEFT,            /* key */
@@ -316,8 +316,9 @@ struct agent_event {
     int64_t peak_memory; /* bytes */
     int64_t run_ms;
     int64_t dropped_bytes; /* of its output */
-    bool ran;              /* FAILED: it ended by itself, as exit_code or exit_signal says */
-    bool timed_out;        /* FAILED: its agent ended it because it took too long */
+    bool ran;              /* FAILED: its process ran and ended, as exit_code or exit_signal says */
+    bool ended_by_agent;   /* FAILED: … because its agent ended it */
+    bool timed_out;        /* FAILED: … because it took too long */
     bool hung;             /* EXITED: … because it did not answer */
     struct str address;    /* INITED: where players reach it; empty = at its host */
     struct str name;       /* INITED: what its provider calls it; may be empty */

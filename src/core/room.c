@@ -97,6 +97,18 @@ void room_set_tail(struct room *room, struct str tail)
         long_set(&room->row.tail, tail);
 }
 
+void room_never_ran(struct core *core, struct room *room, struct str why)
+{
+    room->row.exit_code = EXIT_NEVER_RAN;
+    room_set_tail(room, why);
+    object_touch(core, &room->object);
+}
+
+struct str room_tail(const struct row_room *row)
+{
+    return row->exit_code == EXIT_NEVER_RAN ? STR("") : row->tail;
+}
+
 /* ── moves ─────────────────────────────────────────────────────────────────────────────────── */
 
 static void set_deadline(struct core *core, struct room *room, int64_t at_ms)
@@ -367,6 +379,7 @@ struct room *room_new(struct core *core, struct room_ticket *ticket, struct vers
         .host = host->row.id,
         .region = host->row.region,
         .max_players = config->max_players,
+        .exit_code = EXIT_UNSEEN,
         .created_core_ms = core->now.core_ms,
         .settings = settings,
     };

@@ -97,6 +97,18 @@ void room_stop(struct core *core, struct room *room, enum end_reason reason);
 /* The server is gone. A room that was ENDING keeps the reason it had. */
 void room_end(struct core *core, struct room *room, enum end_reason reason);
 
+/* What row.exit_code says besides the status of a process. */
+enum {
+    EXIT_UNSEEN = -1,    /* nobody has reported its end */
+    EXIT_NEVER_RAN = -2, /* row.tail says why */
+};
+
+/* No process was started for it; why is a sentence. */
+void room_never_ran(struct core *core, struct room *room, struct str why);
+
+/* Its last lines; "" when it never ran. */
+struct str room_tail(const struct row_room *row);
+
 /* How a STARTING room came to nothing. */
 struct room_failure {
     bool timed_out;

@@ -112,6 +112,12 @@ static void without_token(struct core *core, struct room *room, struct str why)
     room_failed(core, room, &failure);
 }
 
+static void room_refused(struct core *core, struct room *room, struct str why)
+{
+    room_never_ran(core, room, why);
+    room_failed(core, room, &(struct room_failure){.text = why});
+}
+
 static void heard_of_spawn(struct core *core, struct room *room, const struct host_heard *heard)
 {
     bool in_vain = heard->err == ERR_IO || heard->err == ERR_LOGIN_FAILED;
@@ -127,7 +133,7 @@ static void heard_of_spawn(struct core *core, struct room *room, const struct ho
     else if (heard->err == ERR_IO)
         room_unheard(core, room);
     else
-        room_failed(core, room, &(struct room_failure){.text = heard->text});
+        room_refused(core, room, heard->text);
 }
 
 /* That an order to end was taken does not mean that it is done: the heartbeats tell. */

@@ -198,7 +198,7 @@ static void answer_failed(struct core *core, const struct room_ticket *ticket, c
     if (ticket->row.error == ERR_SPAWN_FAILED)
         placed->retry_after_ms = retry_ms(core, ticket);
     if (room)
-        placed->tail = text_keep(core, room->row.tail);
+        placed->tail = text_keep(core, room_tail(&room->row));
     if (ban)
         (void)ban_refuse(core, ban, str_of(ticket->row.account), placed);
     struct str why = text_keep(core, ticket->row.why);

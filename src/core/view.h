@@ -270,8 +270,10 @@ struct view_room {
     uint16_t ports[HOST_PORTS_MAX];
     int n_ports;
     int32_t pid;
+    bool exit_seen; /* exit_code or exit_signal says how it ended */
     int32_t exit_code;
     int32_t exit_signal;
+    struct str never_ran; /* why no process was started; "" = one was */
     int64_t peak_memory;
     int64_t run_ms;
     int64_t dropped_bytes;

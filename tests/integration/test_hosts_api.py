@@ -441,8 +441,8 @@ def test_exit_report(world, host, ann):
                tail="line 1\nboom")
     shown = world.api.get(f"/v1/servers/{server.id}")
     assert (shown["status"], shown["room"], shown["pid"]) == ("gone", made["id"], server.pid)
-    assert shown["exit"] == {"code": None, "signal": 11, "peak_memory": 4096, "run_ms": 1234,
-                             "dropped_bytes": 77, "tail": "line 1\nboom"}
+    assert shown["exit"] == {"code": None, "signal": 11, "why": None, "peak_memory": 4096,
+                             "run_ms": 1234, "dropped_bytes": 77, "tail": "line 1\nboom"}
     room = world.api.get(f"/v1/rooms/{made['id']}")
     assert (room["state"], room["end_reason"], room["seats"]) == ("ended", "exited", [])
     assert room["exit"] == shown["exit"]

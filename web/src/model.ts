@@ -3,6 +3,7 @@
 export interface Exit {
   code: number | null;
   signal: number | null;
+  why: string | null;
   peak_memory: number;
   run_ms: number;
   dropped_bytes: number;
@@ -179,6 +180,7 @@ const SIGNAL_HINTS: Record<number, string> = {
 
 /** How a process ended, and what that usually means. */
 export function exitSentence(e: Exit): string {
+  if (e.why !== null) return `Its process was never started: ${e.why}`;
   if (e.signal !== null) {
     const name = SIGNALS[e.signal];
     return `Signal ${e.signal}${name ? ` (${name})` : ''} ended it. ${SIGNAL_HINTS[e.signal] ?? ''}`.trim();

@@ -234,6 +234,9 @@ static void a_refused_spawn_goes_to_the_next_host(void **state)
                                            .text = STR("no port is free")};
     step(f, &heard);
     assert_int_equal(room->row.state, ROOM_ENDED);
+    struct view_room view;
+    assert_true(view_room(f->core, room->row.id, &view));
+    assert_true(str_eq(view.never_ran, STR("no port is free")));
     assert_string_equal(spawned(f)->host->row.name, "host-2");
 }
 
@@ -382,13 +385,87 @@ static void the_agents_own_report_of_a_timeout_is_one(void **state)
     host_runs(h, room);
     rooms_pass(f, 29900); /* clocks differ */
     struct event e = says(room, AGENT_FAILED, 1);
-    e.agent.timed_out = true;
+    e.agent.ran = e.agent.ended_by_agent = e.agent.timed_out = true;
+    e.agent.exit_signal = 9;
     e.agent.text = STR("did not initialise in 30 s");
     e.agent.tail = STR("loading");
     step(f, &e);
     refused_with(f, conn, ERR_SPAWN_TIMEOUT, "did not initialise in 30 s");
     assert_int_equal(room->row.state, ROOM_ENDED);
     assert_true(str_eq(room->row.tail, STR("loading")));
+}
+
+static void how_a_failed_start_ended_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct view_room view;
+    host_up(f, 0, EU);
+    create(f, "ann");
+    struct room *room = spawned(f);
+    struct event e = says(room, AGENT_FAILED, 1);
+    e.agent.ran = true;
+    e.agent.exit_code = 77;
+    e.agent.run_ms = 0; /* it may be as quick as that */
+    e.agent.peak_memory = 4096;
+    e.agent.dropped_bytes = 9;
+    e.agent.tail = STR("no such map");
+    step(f, &e);
+    assert_true(view_room(f->core, room->row.id, &view));
+    assert_string_equal(view.end_reason, "spawn_failed");
+    assert_true(view.exit_seen);
+    assert_int_equal(view.exit_code, 77);
+    assert_int_equal(view.peak_memory, 4096);
+    assert_int_equal(view.dropped_bytes, 9);
+    assert_true(str_eq(view.tail, STR("no such map")));
+    assert_true(str_eq(view.never_ran, STR("")));
+    e.agent.exit_code = 1; /* its repeat, if it were another */
+    step(f, &e);
+    assert_int_equal(room->row.exit_code, 77);
+}
+
+static void why_one_never_ran_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct view_room view;
+    host_up(f, 0, EU);
+    conn_id conn = create(f, "ann");
+    struct room *room = spawned(f);
+    assert_true(view_room(f->core, room->row.id, &view));
+    assert_false(view.exit_seen);
+    struct event e = says(room, AGENT_FAILED, 1);
+    e.agent.text = STR("cannot execute bin/game: No such file or directory");
+    step(f, &e);
+    const struct effect *answer = answered(f, EFFECT_PLACED, conn, ERR_SPAWN_FAILED);
+    assert_int_equal(answer->placed->tail.len, 0); /* it printed nothing */
+    assert_true(view_room(f->core, room->row.id, &view));
+    assert_false(view.exit_seen);
+    assert_true(str_eq(view.never_ran, e.agent.text));
+    assert_true(str_eq(view.tail, STR("")));
+}
+
+/* It was ended before it was ready, so it tells that it failed. */
+static void a_start_that_was_ended_is_over_when_its_agent_says_so(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_host *h = host_up(f, 0, EU);
+    create(f, "ann");
+    struct room *room = spawned(f);
+    host_runs(h, room);
+    struct event end = {.kind = EVENT_OPERATE, .conn = 6};
+    end.operate =
+        (struct operate){.verb = OPERATE_TERMINATE, .target = room->row.server, .who = STR("root")};
+    step(f, &end);
+    assert_int_equal(room->row.state, ROOM_ENDING);
+    struct event e = says(room, AGENT_FAILED, 1);
+    e.agent.ran = e.agent.ended_by_agent = true;
+    e.agent.exit_signal = 15;
+    e.agent.run_ms = 20;
+    host_drops(h, room->row.server);
+    step(f, &e);
+    assert_int_equal(room->row.state, ROOM_ENDED);
+    assert_int_equal(room->row.end_reason, END_BY_OPERATOR);
+    assert_int_equal(room->row.exit_signal, 15);
+    assert_int_equal(count_notes(f, NOTE_HOST_BACKOFF), 0);
 }
 
 static void an_exit_ends_the_room_with_a_report(void **state)
@@ -537,6 +614,9 @@ int main(void)
         ROOMS_TEST(its_host_may_begin_before_the_room_is_stored),
         ROOMS_TEST(a_server_that_does_not_initialise_is_ended),
         ROOMS_TEST(the_agents_own_report_of_a_timeout_is_one),
+        ROOMS_TEST(how_a_failed_start_ended_is_kept),
+        ROOMS_TEST(why_one_never_ran_is_kept),
+        ROOMS_TEST(a_start_that_was_ended_is_over_when_its_agent_says_so),
         ROOMS_TEST(an_exit_ends_the_room_with_a_report),
         ROOMS_TEST(one_that_hung_is_told_from_one_that_exited),
         ROOMS_TEST(who_speaks_for_another_hosts_server_is_refused),
