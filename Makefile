@@ -5,6 +5,8 @@
 JOBS := $(shell nproc)
 SEEDS ?= 2000
 SECONDS_EACH ?= 60
+N ?= 200
+SEED ?= 1
 PREFIX ?= /usr/local
 CMAKE := cmake -G Ninja -S .
 CLANG := -DCMAKE_C_COMPILER=clang
@@ -65,6 +67,9 @@ test-busy: build ## the tests beside four busy loops, and on a single core: none
 test-planted: build ## build once with each planted bug and show that it is caught
 	@JOBS=$(JOBS) sh tests/planted
 
+test-mutants: deps ## change N=200 places of api, agent and shim, one at a time: do the tests notice? SEED=1
+	@tests/mutants -n $(N) --seed $(SEED) --jobs $(JOBS)
+
 deb: build ## build/muster_VERSION_ARCH.deb; install it with apt install ./FILE
 	@rm -f build/muster_*.deb
 	@cd build && cpack >cpack.log 2>&1 || { cat cpack.log; exit 1; }
@@ -76,4 +81,4 @@ install: build ## programs below PREFIX=/usr/local, configuration in /etc/muster
 clean: ## remove every build folder
 	@rm -rf build build-*
 
-.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-cluster test-busy test-planted deb install clean
+.PHONY: help deps build run test build-asan asan sim fuzz bench lint test-cluster test-busy test-planted test-mutants deb install clean
