@@ -126,9 +126,9 @@ static void describe(void *user, int64_t beat, bool leaving, struct buf *out)
 }
 
 /* It is in the next heartbeat, or will be asked for again. */
-static void on_fetched(void *user, const char *folder, const char *why)
+static void on_fetched(void *user, const char *folder, int err, const char *why)
 {
-    (void)user, (void)folder, (void)why;
+    (void)user, (void)folder, (void)err, (void)why;
 }
 
 static void on_beaten(void *user, const char *token, const struct json *fetch)

@@ -30,6 +30,7 @@ enum {
 
     STATUS_OK = 200,
     STATUS_ELSEWHERE = 307,
+    STATUS_UNKNOWN = 404,
     STATUS_UNAVAILABLE = 503,
 };
 static const int64_t archive_bytes_max = INT64_C(4) << 30;
@@ -173,7 +174,7 @@ static void tell(struct pull *p)
     while ((n = list_first(&p->waiters))) {
         struct waiter *w = container_of(n, struct waiter, link);
         list_remove(n);
-        w->done(w->user, p->err ? NULL : path, p->why);
+        w->done(w->user, p->err ? NULL : path, p->err, p->why);
         free(w);
     }
 }
@@ -229,9 +230,9 @@ static void discard(struct pull *p)
     p->fd = -1;
 }
 
-static void give_up(struct pull *p, const char *why)
+static void give_up(struct pull *p, int err, const char *why)
 {
-    p->err = ERR_IO;
+    p->err = err;
     (void)snprintf(p->why, sizeof(p->why), "Deployment %.16s cannot be fetched: %.200s.", p->hex,
                    why);
     discard(p);
@@ -253,7 +254,8 @@ static void downloaded(void *user, const struct http_reply *reply)
         p->again_ms = 0;
         discard(p);
     } else {
-        give_up(p, reply->status == 0 ? reply->why : status);
+        give_up(p, reply->status == STATUS_UNKNOWN ? ERR_NOT_FOUND : ERR_IO,
+                reply->status == 0 ? reply->why : status);
     }
 }
 
@@ -265,7 +267,7 @@ static void download(struct pull *p)
     p->fd = mkostemp(p->file, O_CLOEXEC);
     if (p->fd < 0) {
         p->file[0] = '\0';
-        give_up(p, strerror(errno));
+        give_up(p, ERR_IO, strerror(errno));
         return;
     }
     (void)snprintf(url, sizeof(url), "%s/v1/deployments/%s/archive",
@@ -273,7 +275,7 @@ static void download(struct pull *p)
     p->call = http_client_download(p->owner->client, url, p->fd, archive_bytes_max, DOWNLOAD_MS,
                                    downloaded, p);
     if (!p->call)
-        give_up(p, "it cannot be asked for");
+        give_up(p, ERR_IO, "it cannot be asked for");
 }
 
 static struct pull *find(const struct deployments *d, const uint8_t digest[ARCHIVE_DIGEST])

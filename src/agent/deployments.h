@@ -25,8 +25,9 @@ int deployments_open(struct loop *loop, struct http_client *client, deployments_
 /* Nobody is told of what is under way any more. NULL is fine. */
 void deployments_close(struct deployments *d);
 
-/* folder is its path, or NULL: then why is a sentence. */
-typedef void deployments_done(void *user, const char *folder, const char *why);
+/* folder is its path, or NULL: then err and why, a sentence. ERR_NOT_FOUND: there is no such
+ * deployment. */
+typedef void deployments_done(void *user, const char *folder, int err, const char *why);
 
 /* Makes sure that it is there, from the control plane when it is not. That may be changing its
  * leader just now, so it is asked again for some seconds. done is called from the loop, never at

@@ -126,17 +126,36 @@ static void put_exit(struct json_writer *w, const struct process_end *end)
     json_key_int(w, "dropped_bytes", end->dropped_bytes);
 }
 
-static void tell_failed(struct game *g, const char *text, struct str tail)
+/* Whose fault it is that it was not ready, in a word; NULL = nobody can tell. */
+static const char *cause_of(const struct game *g)
+{
+    if (g->timed_out)
+        return "game";
+    if (process_is_no_program(g->process))
+        return "configuration";
+    if (g->end.exit_code < 0)
+        return NULL;
+    return g->why[0] || process_why(g->process)[0] ? "host" : "game";
+}
+
+/* The same of a process that could not even be started. */
+static const char *cause_of_error(int err)
+{
+    bool config = err == ERR_SPAWN_FAILED || err == ERR_NOT_FOUND || err == ERR_BAD_ARCHIVE;
+    return config ? "configuration" : "host";
+}
+
+static void tell_failed(struct game *g, const char *cause, const char *text, struct str tail)
 {
     struct buf members = {0};
     struct json_writer w = {.out = &members};
     char quoted[LOG_QUOTE_MAX + 8];
     json_open_object(&w);
     json_key_text(&w, "text", str_of(text));
+    if (cause)
+        json_key_text(&w, "cause", str_of(cause));
     if (g->timed_out)
         json_key_bool(&w, "timed_out", true);
-    if (g->end.ran && g->why[0] && g->end.exit_code >= 0)
-        json_key_bool(&w, "ended_by_agent", true);
     if (g->end.ran)
         put_exit(&w, &g->end);
     json_key_text(&w, "tail", tail);
@@ -243,7 +262,7 @@ void games_process_over(void *user, struct process *p)
     else if (g->called_inited)
         tell_exited(g, tail);
     else
-        tell_failed(g, failure, tail);
+        tell_failed(g, cause_of(g), failure, tail);
     buf_done(&lines);
     log_line(LOG_INFO, "a game server is over",
              "server=%" PRId64 " exit_code=%d exit_signal=%d run_ms=%" PRId64
@@ -273,7 +292,7 @@ void game_end(struct game *g, int64_t grace_ms, const char *why)
         grace_ms = 0; /* nobody plays there, and its number may be wanted */
     if (g->phase == GAME_FETCHING) {
         deployments_drop(g->games->deployments, g);
-        tell_failed(g, g->why, STR(""));
+        tell_failed(g, NULL, g->why, STR(""));
         lay_to_rest(g);
         return;
     }
@@ -337,17 +356,17 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
     return 0;
 }
 
-static void on_folder(void *user, const char *folder, const char *why)
+static void on_folder(void *user, const char *folder, int err, const char *why)
 {
     struct game *g = user;
     char sentence[GAME_WHY_MAX] = "";
-    if (folder && start(g, folder, sentence) == 0)
+    if (folder && (err = start(g, folder, sentence)) == 0)
         return;
     if (g->prepared) { /* whoever asks for it hears the same */
         discard(g);
         return;
     }
-    tell_failed(g, folder ? sentence : why, STR(""));
+    tell_failed(g, cause_of_error(err), folder ? sentence : why, STR(""));
     lay_to_rest(g);
 }
 

@@ -636,6 +636,11 @@ const char *process_endpoint(const struct process *p)
     return p->endpoint;
 }
 
+bool process_is_no_program(const struct process *p)
+{
+    return p->shim.failed_step == SHIM_STEP_EXEC;
+}
+
 const char *process_why(const struct process *p)
 {
     return p->why;

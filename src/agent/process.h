@@ -147,6 +147,9 @@ void process_tail(const struct process *p, int lines, struct buf *out);
 /* OVER: how. */
 const struct process_end *process_ended(const struct process *p);
 
+/* OVER, and its binary could not be executed. */
+bool process_is_no_program(const struct process *p);
+
 /* OVER, and it never ran or nobody saw its end: a sentence. Else "". */
 const char *process_why(const struct process *p);
 

@@ -45,6 +45,7 @@ struct heard {
     int64_t server;
     bool spawn;
     int err;
+    enum fault_cause fault;
     char text[AGENTS_WHY_MAX];
 };
 
@@ -242,7 +243,7 @@ void agent_call_drop(struct agent_call *call)
 /* ── commands of core ──────────────────────────────────────────────────────────────────────── */
 
 /* Not told at once: it may be that core's effects are just being released. */
-static void tell(struct agents *a, int64_t server, bool spawn, int err, const char *text)
+static struct heard *tell(struct agents *a, int64_t server, bool spawn, int err, const char *text)
 {
     struct heard *h = xcalloc(1, sizeof(*h));
     h->server = server;
@@ -250,6 +251,7 @@ static void tell(struct agents *a, int64_t server, bool spawn, int err, const ch
     h->err = err;
     snprintf(h->text, sizeof(h->text), "%s", text);
     list_append(&a->heard, &h->in_list);
+    return h;
 }
 
 void agents_go(struct agents *a)
@@ -261,10 +263,12 @@ void agents_before_flush(struct agents *a)
 {
     LIST_EACH(&a->heard, h, struct heard, in_list)
     {
-        struct event e = {
-            .kind = EVENT_HOST_HEARD,
-            .host_heard = {
-                .server = h->server, .spawn = h->spawn, .err = h->err, .text = str_of(h->text)}};
+        struct event e = {.kind = EVENT_HOST_HEARD,
+                          .host_heard = {.server = h->server,
+                                         .spawn = h->spawn,
+                                         .err = h->err,
+                                         .fault = h->fault,
+                                         .text = str_of(h->text)}};
         doors_event(a->doors, &e);
         list_remove(&h->in_list);
         free(h);
@@ -281,6 +285,21 @@ static int error_of(const struct http_reply *reply)
     if (status == 0 || status == 401 || status == 403 || status >= 500)
         return ERR_IO;
     return ERR_SPAWN_FAILED;
+}
+
+/* An agent refuses with spawn_failed or bad_argument when there is no such binary or deployment,
+ * and with other words when it has no place, or leaves. */
+static enum fault_cause fault_of(const struct http_reply *reply)
+{
+    char why[JSON_WHY_MAX];
+    struct json *root = json_parse(reply->body, why);
+    const struct json *error = root ? json_member(root, "error") : NULL;
+    const struct json *code = error ? json_member(error, "code") : NULL;
+    struct str word = code ? json_get_text(code) : (struct str){0};
+    bool config = str_eq(word, str_of(err_code(ERR_SPAWN_FAILED))) ||
+                  str_eq(word, str_of(err_code(ERR_BAD_ARGUMENT)));
+    json_free(root);
+    return config ? FAULT_OF_CONFIG : FAULT_OF_HOST;
 }
 
 static void log_failure(const struct agent_call *call, const char *why)
@@ -302,7 +321,9 @@ static void on_command_done(void *user, const struct http_reply *reply)
     int err = error_of(reply);
     if (err != 0)
         log_failure(call, agents_why(reply, why));
-    tell(call->agents, call->server, call->spawn, err, why);
+    struct heard *h = tell(call->agents, call->server, call->spawn, err, why);
+    if (err == ERR_SPAWN_FAILED)
+        h->fault = fault_of(reply);
 }
 
 /* Nothing is owed of a kick: a server that does not hear it keeps a player whose seat is gone. */
@@ -446,7 +467,7 @@ static void send_spawn(struct agents *a, int64_t host, int64_t server, const cha
     struct agent_call draft = {
         .what = "spawn", .done = on_command_done, .host = host, .server = server, .spawn = true};
     if (!begin(a, &draft, HTTP_POST, url, "/spawn", body))
-        tell(a, server, true, ERR_IO, "too many requests to agents are under way");
+        (void)tell(a, server, true, ERR_IO, "too many requests to agents are under way");
 }
 
 /* ── … held for the login service ─── */
@@ -460,7 +481,7 @@ static void on_token(void *user, const struct login_answer *answer)
         send_spawn(a, h->host, h->server, h->url,
                    (struct str){(const char *)h->body.data, h->body.len});
     } else {
-        tell(a, h->server, true, ERR_LOGIN_FAILED, answer->why);
+        (void)tell(a, h->server, true, ERR_LOGIN_FAILED, answer->why);
     }
     held_free(h);
 }
@@ -500,7 +521,7 @@ static bool fetch_token(struct agents *a, const struct launch *l, const struct s
         return false;
     held_free(h);
     if (begun == LOGIN_BUSY)
-        tell(a, s->server, true, ERR_LOGIN_FAILED, "too much is asked of it at once");
+        (void)tell(a, s->server, true, ERR_LOGIN_FAILED, "too much is asked of it at once");
     return begun == LOGIN_KNOWN;
 }
 
@@ -520,7 +541,8 @@ static void spawn(struct agents *a, const struct spawn *s)
     bool ready = true;
     const struct launch *l = launch_of(a, s->fleet);
     if (!l) {
-        tell(a, s->server, true, ERR_SPAWN_FAILED, "The configuration does not say how");
+        tell(a, s->server, true, ERR_SPAWN_FAILED, "The configuration does not say how")->fault =
+            FAULT_OF_CONFIG;
         return;
     }
     write_spawn(a, l, s);
@@ -571,7 +593,7 @@ static void terminate(struct agents *a, const struct effect *e)
     json_close_object(&w);
     snprintf(path, sizeof(path), "/servers/%" PRId64 "/terminate", e->object);
     if (!begin(a, &draft, HTTP_POST, copy_url(url, e->ip), path, scratch(a)))
-        tell(a, e->object, false, ERR_IO, "too many requests to agents are under way");
+        (void)tell(a, e->object, false, ERR_IO, "too many requests to agents are under way");
 }
 
 static void kick(struct agents *a, const struct effect *e)

@@ -464,8 +464,8 @@ static void say_how(struct line *l, const struct checkup_host *h)
     else if (h->passed_over == HOST_PASSED_SILENT)
         say(l, "%s for %s", h->name, lasted(last, h->quiet_ms));
     else if (h->passed_over == HOST_PASSED_FAILING)
-        say(l, "%s (%d start%s in a row failed; tried again in %s)", h->name, h->failures,
-            many(h->failures, "", "s"), lasted(last, h->backoff_left_ms));
+        say(l, "%s (%s; tried again in %s)", h->name, h->failed_why,
+            lasted(last, h->backoff_left_ms));
     else
         say(l, "%s (processors %.0f %%, memory %.0f %%)", h->name, (double)h->cpu_percent,
             (double)h->memory_percent);
@@ -574,11 +574,10 @@ static void check_versions(const struct checkup_facts *facts, struct checkup *c)
         const struct checkup_version *v = &facts->quarantined[i];
         struct checkup_finding *f =
             find(c, CHECKUP_WARNING, "version_quarantined",
-                 "Read the output of one of its servers, deploy a build that works, then enable "
-                 "the version.");
+                 "Deploy a build that works. Muster starts one without a player from time to time, "
+                 "and opens the version when that is ready.");
         struct line l = sentence_of(f);
-        say(&l, "Version %s of %s was turned off because its servers crash: %s", v->name, v->fleet,
-            v->reason);
+        say(&l, "Version %s of %s is quarantined. %s", v->name, v->fleet, v->reason);
         if (l.len > 0 && l.at[l.len - 1] != '.')
             say(&l, ".");
         command(f, "muster versions %s", v->fleet);

@@ -52,13 +52,13 @@ struct checkup_host {
     const char *region_name;
     enum host_passed_over passed_over;
     int64_t quiet_ms; /* since its last heartbeat; -1 = there was none since the start */
-    int32_t failures; /* starts in a row that failed there */
     int64_t backoff_left_ms;
+    const char *failed_why;
     float cpu_percent;
     float memory_percent;
 };
 
-/* A version that was turned off because its servers crashed. */
+/* A version that is closed in some region because its servers do not start. */
 struct checkup_version {
     const char *fleet;
     const char *name;

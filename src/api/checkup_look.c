@@ -226,7 +226,7 @@ static void gather_hosts(const struct rest *r, const struct core *core, struct a
             .region_name = v.region_name,
             .passed_over = v.passed_over,
             .quiet_ms = v.heard_wall_ms ? r->doors->wall_ms - v.heard_wall_ms : -1,
-            .failures = v.failures,
+            .failed_why = v.failed_why,
             .backoff_left_ms = v.backoff_left_ms,
             .cpu_percent = v.cpu_percent,
             .memory_percent = v.memory_percent,

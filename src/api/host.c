@@ -38,6 +38,7 @@ enum {
     }
 
 static const char *const state_words[] = {"starting", "running", "ending", NULL};
+static const char *const cause_words[] = {"game", "host", "configuration", NULL};
 static const char *const event_words[] = {"inited", "failed",          "exited",           "joined",
                                           "left",   "update_settings", "check_deployment", NULL};
 
@@ -139,8 +140,11 @@ const struct shape agent_event_shape = {
             OPTIONAL("text", SHAPE_TEXT, "failed: a sentence"),
             OPTIONAL("tail", SHAPE_TEXT, "failed, exited: its last lines"),
             OPTIONAL("timed_out", SHAPE_BOOL, "failed: it was ended because it took too long"),
-            OPTIONAL("ended_by_agent", SHAPE_BOOL,
-                     "failed: its process ran, and its agent ended it"),
+            {.name = "cause",
+             .kind = SHAPE_WORD,
+             .words = cause_words,
+             .may_be_absent = true,
+             .help = "failed: whose fault it was; absent: the agent cannot tell"},
             OPTIONAL("exit_code", SHAPE_INT32,
                      "exited, failed; -1: nobody could tell; failed without it and without "
                      "exit_signal: no process was started"),
@@ -684,6 +688,17 @@ static void read_exit(struct reader *r, const struct json *v, struct agent_event
     e->tail = read_end(r, v, "tail", TAIL_MAX);
 }
 
+/* An agent that does not say whose fault it was says how the server ended, when it ran. */
+static enum fault_cause read_fault(struct reader *r, const struct json *v,
+                                   const struct agent_event *e)
+{
+    static const enum fault_cause causes[] = {FAULT_OF_GAME, FAULT_OF_HOST, FAULT_OF_CONFIG};
+    bool exited = json_member(v, "exit_code") || json_member(v, "exit_signal");
+    if (json_member(v, "cause"))
+        return causes[read_word(r, v, "cause", cause_words)];
+    return e->timed_out || (exited && e->exit_code >= 0) ? FAULT_OF_GAME : FAULT_UNKNOWN;
+}
+
 static void read_event(struct reader *r, struct call *c, const struct json *v, struct item *item,
                        struct agent_event *e)
 {
@@ -698,9 +713,9 @@ static void read_event(struct reader *r, struct call *c, const struct json *v, s
         break;
     case AGENT_FAILED:
         e->timed_out = read_bool(r, v, "timed_out");
-        e->ended_by_agent = read_bool(r, v, "ended_by_agent");
         e->ran = json_member(v, "exit_code") || json_member(v, "exit_signal");
         read_exit(r, v, e);
+        e->fault = read_fault(r, v, e);
         e->text = read_end(r, v, "text", SENTENCE_MAX);
         break;
     case AGENT_EXITED:

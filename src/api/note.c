@@ -18,6 +18,7 @@ static enum log_level level_of(enum note note)
     case NOTE_HOST_LOST:
     case NOTE_HOST_BACKOFF:
     case NOTE_HOST_STRANGER:
+    case NOTE_VERSION_BACKOFF:
     case NOTE_VERSION_QUARANTINED:
     case NOTE_ALLOCATION_UNSAID:
     case NOTE_TOKEN_COLLISION:
@@ -55,6 +56,7 @@ enum note_object note_object(enum note note)
     case NOTE_HOST_BACKOFF:
     case NOTE_HOST_STRANGER:
     case NOTE_HOST_FORGOTTEN:
+    case NOTE_VERSION_BACKOFF:
     case NOTE_ROOM_SPAWNING:
     case NOTE_ROOM_OPEN:
     case NOTE_ROOM_ENDED:
@@ -107,7 +109,8 @@ bool note_counts_players(enum note note)
 
 bool note_lasts(enum note note)
 {
-    return note == NOTE_STOPPED || note == NOTE_SERVER_BACKOFF || note == NOTE_HOST_BACKOFF;
+    return note == NOTE_STOPPED || note == NOTE_SERVER_BACKOFF || note == NOTE_HOST_BACKOFF ||
+           note == NOTE_VERSION_BACKOFF;
 }
 
 /* Their text is what its sender calls it, and their region how it was placed. */

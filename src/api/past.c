@@ -275,7 +275,7 @@ static bool say_came_or_went(struct past_line *l)
         {"chat_server_came", "chat server", "came"},
         {"chat_server_gone", "chat server", "is gone"},
         {"version_switched", "a version", "runs another deployment"},
-        {"version_quarantined", "a version", "crashes too often and was taken out of use"},
+        {"version_quarantined", "a version", "does not start"},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (strcmp(all[i].change, l->change) != 0)

@@ -69,7 +69,9 @@ static void write_enabled(struct json_writer *w, const void *object,
         ROW(INT32, "strangers", struct_, at_ strangers, "of which are not ours"),                  \
         ROW(INT32, "deployments", struct_, at_ deployments, "it has unpacked"),                    \
         ROW(INT64, "backoff_left_ms", struct_, at_ backoff_left_ms,                                \
-            "for so long it is passed over because a spawn failed there"),                         \
+            "for so long nothing is started there, because its agent failed to start something"),  \
+        ROW_OR_NULL(TEXT, "failure", struct_, at_ failed_why,                                      \
+                    "how it failed; null: it is not passed over for that"),                        \
         ROW_OR_NULL(TIME, "heard_at", struct_, at_ heard_wall_ms,                                  \
                     "its last heartbeat; null: not since Muster started"),                         \
         ROW(TIME, "registered_at", struct_, at_ registered_wall_ms, NULL)
@@ -324,7 +326,8 @@ const struct shape version_shape = {
                 "players can join it: it is not turned off, and one that is not in the "
                 "configuration has a deployment in use"),
             ROW(BOOL, "quarantined", struct view_version, quarantined,
-                "its servers crashed too often"),
+                "its servers do not start in some region, see reason; Muster tries it without a "
+                "player until it does"),
             ROW_OR_NULL(TEXT, "reason", struct view_version, reason, "of the quarantine"),
             ROW_OR_NULL(ID, "deployment", struct view_version, deployment, "what is spawned"),
             ROW_OR_NULL(ID, "previous", struct view_version, previous, "what was before"),

@@ -37,6 +37,9 @@ enum plant {
                                      asked for */
     PLANT_takeover_by_wall_clock, /* a standby goes on with the time that its wall clock says */
     PLANT_refused_early,      /* servers that are not back yet after a start are taken to be gone */
+    PLANT_fault_of_host,      /* whatever keeps a server from starting is its host's fault */
+    PLANT_outage_counts_each, /* each failure of one outage makes the pause longer */
+    PLANT_settings_blame_version, /* what one player asked for is held against the version */
     PLANT_token_reconfigured, /* seats change their tokens when their fleet is configured anew */
 };
 

@@ -180,8 +180,9 @@
     CONFIG_TIMEOUT(X, place_ms, "a request for seats, from asking to the server's INITED")         \
     CONFIG_TIMEOUT(X, spawn_retry_ms,                                                              \
                    "a spawn that fails within this is tried once more on another host")            \
-    CONFIG_TIMEOUT(X, host_backoff_ms,                                                             \
-                   "a host on which a spawn failed is passed over for this long, doubling ...")    \
+    CONFIG_TIMEOUT(                                                                                \
+        X, host_backoff_ms,                                                                        \
+        "a host that failed, or a version on it, is passed over for this long, doubling ...")      \
     CONFIG_TIMEOUT(X, host_backoff_max_ms, "... up to this, reset by its next success")            \
     CONFIG_TIMEOUT(X, loading_ms, "a lobby's time until all its players have loaded")              \
     CONFIG_TIMEOUT(X, player_gone_ms,                                                              \

@@ -73,8 +73,7 @@ static void failed(struct core *core, const struct agent_event *e, struct room *
 {
     struct room_failure failure = {
         .timed_out = e->timed_out,
-        .crashed = true,
-        .by_itself = e->ran && !e->ended_by_agent && !e->timed_out && e->exit_code >= 0,
+        .fault = e->fault,
         .text = e->text.len > 0 ? e->text : str_of(err_sentence(ERR_SPAWN_FAILED)),
         .tail = e->tail,
     };
@@ -100,8 +99,7 @@ static void exited_early(struct core *core, const struct agent_event *e, struct 
         (void)snprintf(text, sizeof(text), "the server exited with status %d before it was ready",
                        e->exit_code);
     struct room_failure failure = {
-        .crashed = true,
-        .by_itself = e->exit_code >= 0,
+        .fault = e->exit_code >= 0 ? FAULT_OF_GAME : FAULT_UNKNOWN,
         .text = str_of(text),
         .tail = e->tail,
     };

@@ -181,6 +181,12 @@ static const char *check_version(struct core *core, struct version *v)
     }
     if ((v->row.wanted != 0) != link_in_list(&v->in_switching))
         return broken(core, "version %" PRId64 " is not switched, or for nothing", v->row.id);
+    LIST_EACH(&v->failing_in, r, const struct fault_region, of_version)
+    {
+        if (r->quarantined != link_in_list(&r->in_quarantine) ||
+            (r->quarantined && !v->row.quarantined))
+            return broken(core, "I6: version %" PRId64 " is quarantined for ever", v->row.id);
+    }
     if (version_row_of(v->fleet, str_of(v->row.name)) != v)
         return broken(core, "version %" PRId64 " is not found by its name", v->row.id);
     return NULL;

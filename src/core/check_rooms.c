@@ -68,7 +68,7 @@ static const char *check_room(struct core *core, struct room *room)
     if (owes && !has_deadline(core, &room->repeat))
         return broken(core, "I6: room %" PRId64 " owes its host what nobody will say",
                       room->row.id);
-    if (state == ROOM_STARTING && list_empty(&room->seats))
+    if (state == ROOM_STARTING && room->row.ticket && list_empty(&room->seats))
         return broken(core, "room %" PRId64 " is starting for nobody", room->row.id);
     if (state == ROOM_OPEN && empty && !has_deadline(core, &room->empty))
         return broken(core, "I6: room %" PRId64 " may be empty for ever", room->row.id);

@@ -5,9 +5,10 @@
 
 struct fleet;
 struct host;
+struct version;
 
 enum {
-    CHOICE_WHY_MAX = 256,
+    CHOICE_WHY_MAX = 320,
     CHOICE_RETRY_MS = 5 * 1000, /* about a heartbeat: worth asking again, if nobody knows better */
 };
 
@@ -17,7 +18,17 @@ struct no_host {
     int64_t retry_ms;         /* when it is worth asking again: at least a second */
 };
 
-/* The least loaded healthy host in that region; `elsewhere`: or else in the next nearest where the
- * fleet may run. Hosts in except[] are not asked again. NULL with *ret when there is none. */
-struct host *choose_host(const struct core *core, const struct fleet *fleet, int8_t region,
-                         bool elsewhere, const int64_t *except, int n_except, struct no_host *ret);
+/* What is to be started, and where. */
+struct choice {
+    const struct fleet *fleet;
+    const struct version *version; /* NULL: nothing is known of it yet */
+    int8_t region;
+    bool elsewhere;        /* or else in the next nearest region where the fleet may run */
+    bool trial;            /* to find out whether a version that is quarantined works again */
+    const int64_t *except; /* hosts that are not asked again */
+    int n_except;
+};
+
+/* The least loaded healthy host of those where that version may be started. NULL with *ret when
+ * there is none. */
+struct host *choose_host(const struct core *core, const struct choice *choice, struct no_host *ret);

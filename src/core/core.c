@@ -309,6 +309,7 @@ static void notice_gap(struct core *core, bool tick)
     if (gap_ms <= GAP_MS)
         return;
     core->asleep_ms += gap_ms;
+    core->woke_core_ms = core->now.core_ms;
     note_add(core, NOTE_STOPPED)->wall_ms = gap_ms;
 }
 
@@ -378,6 +379,7 @@ static void tick(struct core *core)
     deadlines_run(core);
     operate_settle(core);
     versions_settle(core);
+    faults_settle(core);
     allocations_settle(core);
 }
 

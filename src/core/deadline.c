@@ -64,10 +64,7 @@ static void fire(struct core *core, struct deadline *d)
         request_deadline(core, container_of(d, struct request, deadline));
         break;
     case DEADLINE_HOST_SILENCE:
-        host_deadline(core, container_of(d, struct host, silence), kind);
-        break;
-    case DEADLINE_HOST_BACKOFF:
-        host_deadline(core, container_of(d, struct host, backoff), kind);
+        host_deadline(core, container_of(d, struct host, silence));
         break;
     case DEADLINE_ROOM:
         room_deadline(core, container_of(d, struct room, deadline), kind);

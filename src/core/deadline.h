@@ -26,7 +26,6 @@ enum deadline_kind {
     DEADLINE_TICKET,        /* row.deadline_core_ms */
     DEADLINE_REQUEST,       /* row.deadline_core_ms */
     DEADLINE_HOST_SILENCE,
-    DEADLINE_HOST_BACKOFF,
     DEADLINE_ROOM, /* row.deadline_core_ms */
     DEADLINE_ROOM_EMPTY,
     DEADLINE_ROOM_REPEAT,

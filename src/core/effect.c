@@ -130,6 +130,7 @@ const char *note_text(enum note note)
         [NOTE_SEAT_RESERVED] = "seat reserved",
         [NOTE_SEAT_TAKEN] = "seat taken",
         [NOTE_SEAT_LEFT] = "seat left",
+        [NOTE_VERSION_BACKOFF] = "version passed over on a host after a failure",
         [NOTE_VERSION_QUARANTINED] = "version quarantined",
         [NOTE_VERSION_SWITCHED] = "version runs another deployment",
         [NOTE_ALLOCATION_OPENED] = "allocation asked for",

@@ -118,7 +118,7 @@ enum note {
     NOTE_HOST_SILENT, /* nothing new there; what runs is unknown, not dead */
     NOTE_HOST_BACK,
     NOTE_HOST_LOST,     /* away for too long: its rooms are over */
-    NOTE_HOST_BACKOFF,  /* wall_ms: for how long */
+    NOTE_HOST_BACKOFF,  /* wall_ms: for how long; text: why */
     NOTE_HOST_STRANGER, /* it runs a server that is none of ours: server_id; it is ended */
     NOTE_HOST_FORGOTTEN,
     NOTE_ROOM_SPAWNING,
@@ -126,7 +126,9 @@ enum note {
     NOTE_ROOM_ENDED, /* reason, text */
     NOTE_SEAT_RESERVED,
     NOTE_SEAT_TAKEN,
-    NOTE_SEAT_LEFT, /* text: why; reason: enum seat_end; load: enum end_reason of its room */
+    NOTE_SEAT_LEFT,       /* text: why; reason: enum seat_end; load: enum end_reason of its room */
+    NOTE_VERSION_BACKOFF, /* a host passes over a version that failed there; wall_ms: for how long,
+                             text: the version */
     NOTE_VERSION_QUARANTINED,
     NOTE_VERSION_SWITCHED,
     NOTE_ALLOCATION_OPENED,          /* object: the allocation, chat: the player, text: its name */

@@ -259,6 +259,15 @@ enum {
     HOST_DEPLOYMENTS_MAX = 256,
 };
 
+/* Whose fault it is that a server did not start. */
+enum fault_cause {
+    FAULT_UNKNOWN,
+    FAULT_OF_GAME,   /* its process ran, and ended or was not ready in time */
+    FAULT_OF_HOST,   /* its agent refused, could not start a process, or was not there */
+    FAULT_OF_CONFIG, /* there is no deployment, or no such binary */
+    FAULT_OF_NOBODY,
+};
+
 struct host_server {
     int64_t server;
     int64_t session;
@@ -315,13 +324,13 @@ struct agent_event {
     int32_t exit_signal; /* 0 = it exited by itself */
     int64_t peak_memory; /* bytes */
     int64_t run_ms;
-    int64_t dropped_bytes; /* of its output */
-    bool ran;              /* FAILED: its process ran and ended, as exit_code or exit_signal says */
-    bool ended_by_agent;   /* FAILED: … because its agent ended it */
-    bool timed_out;        /* FAILED: … because it took too long */
-    bool hung;             /* EXITED: … because it did not answer */
-    struct str address;    /* INITED: where players reach it; empty = at its host */
-    struct str name;       /* INITED: what its provider calls it; may be empty */
+    int64_t dropped_bytes;  /* of its output */
+    enum fault_cause fault; /* FAILED */
+    bool ran;           /* FAILED: its process ran and ended, as exit_code or exit_signal says */
+    bool timed_out;     /* FAILED: its agent ended it because it took too long */
+    bool hung;          /* EXITED: … because it did not answer */
+    struct str address; /* INITED: where players reach it; empty = at its host */
+    struct str name;    /* INITED: what its provider calls it; may be empty */
 };
 
 /* A command reached a host, or did not. */
@@ -330,7 +339,8 @@ struct host_heard {
     bool spawn; /* of a spawn; else of a terminate */
     int err; /* 0: taken; ERR_IO: nobody answered; ERR_LOGIN_FAILED: nobody was asked, for there is
                 no token for the server; else it was refused */
-    struct str text; /* the refusal in words */
+    enum fault_cause fault; /* … refused: why */
+    struct str text;        /* the refusal in words */
 };
 
 struct core_config;

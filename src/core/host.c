@@ -83,7 +83,7 @@ static bool is_full(const struct host *host)
     return host->row.slots > 0 && host->n_rooms + host->strangers >= host->row.slots;
 }
 
-enum host_passed_over host_passed_over(const struct host *host)
+enum host_passed_over host_passed_over(const struct core *core, const struct host *host)
 {
     if (host->quiet != HOST_HEARD || host->heard_core_ms == 0)
         return HOST_PASSED_SILENT;
@@ -91,14 +91,14 @@ enum host_passed_over host_passed_over(const struct host *host)
         return HOST_PASSED_LEAVING;
     if (host->row.disabled)
         return HOST_PASSED_DISABLED;
-    if (deadline_is_set(&host->backoff))
+    if (pause_left_ms(core, &host->failing) > 0)
         return HOST_PASSED_FAILING;
     if (host->memory_percent > MEMORY_MAX_PERCENT || is_full(host))
         return HOST_PASSED_OVERLOADED;
     return HOST_PASSED_NOT;
 }
 
-/* ── notes and back-off ────────────────────────────────────────────────────────────────────── */
+/* ── notes ────────────────────────────────────────────────────────────────────────────────── */
 
 struct effect *host_note(struct core *core, const struct host *host, enum note kind)
 {
@@ -110,22 +110,15 @@ struct effect *host_note(struct core *core, const struct host *host, enum note k
     return note;
 }
 
-void host_failed(struct core *core, struct host *host)
+void host_failed(struct core *core, struct host *host, int64_t began_core_ms, struct str why)
 {
-    int64_t most_ms = core->config.timeouts.host_backoff_max_ms;
-    int64_t ms = core->config.timeouts.host_backoff_ms;
-    for (int32_t i = 0; i < host->failures && ms < most_ms; i++)
-        ms *= 2;
-    ms = ms < most_ms ? ms : most_ms;
-    host->failures++;
-    deadline_set(core, &host->backoff, DEADLINE_AWAKE, deadline_now(core, DEADLINE_AWAKE) + ms);
-    host_note(core, host, NOTE_HOST_BACKOFF)->wall_ms = ms;
-}
-
-void host_succeeded(struct core *core, struct host *host)
-{
-    host->failures = 0;
-    deadline_clear(core, &host->backoff);
+    if (!pause_failed(core, &host->failing, began_core_ms))
+        return;
+    fault_keep_line(host->failed_why, sizeof(host->failed_why), why);
+    struct str kept = text_keep(core, str_of(host->failed_why));
+    struct effect *note = host_note(core, host, NOTE_HOST_BACKOFF);
+    note->wall_ms = pause_left_ms(core, &host->failing);
+    note->text = kept;
 }
 
 /* ── being ─────────────────────────────────────────────────────────────────────────────────── */
@@ -136,8 +129,8 @@ static struct host *enter(struct core *core, const struct row_host *row)
     host->object.kind = ROW_host;
     host->row = *row;
     host->silence.kind = DEADLINE_HOST_SILENCE;
-    host->backoff.kind = DEADLINE_HOST_BACKOFF;
     list_init(&host->rooms);
+    list_init(&host->faults);
     list_append(&core->hosts_in[row->region], &host->in_region);
     chain_add(&core->hosts_by_name, str_hash(0, str_of(host->row.name)), &host->by_name);
     object_enter(core, &host->object);
@@ -210,6 +203,7 @@ static void take_figures(struct core *core, struct host *host, const struct host
     host->cpu_percent = beat->cpu_percent;
     host->memory_percent = beat->memory_percent;
     host->leaving = beat->leaving;
+    host->beat = beat->beat;
     host->servers = (int32_t)beat->n_servers;
     host->heard_core_ms = host->quiet_core_ms = core->now.core_ms;
     if (host->n_deployments != beat->n_deployments)
@@ -269,7 +263,7 @@ static void take_over(struct core *core, struct host *host, struct str account)
     {
         room_lost(core, room);
     }
-    host_succeeded(core, host);
+    fault_host_is_well(core, host);
     give(core, &host->row, account);
     (void)host_note(core, host, NOTE_HOST_REGISTERED);
 }
@@ -311,6 +305,9 @@ void host_beat(struct core *core, conn_id conn, const struct host_beat *beat)
     else if (!is_same(&host->row, beat))
         changed(core, host, beat);
     bool missed = host->heard_core_ms == 0 || host_is_late(core, host);
+    bool restarted = beat->beat <= host->beat;
+    if (missed || restarted || host_is_away(host))
+        fault_host_is_well(core, host); /* what it did before says nothing of it now */
     take_figures(core, host, beat);
     heard(core, host, beat, missed);
     effect_add(core, EFFECT_HOST_BEAT, conn)->object = host->row.id;
@@ -354,16 +351,14 @@ static void forget(struct core *core, struct host *host)
     assert(list_empty(&host->rooms));
     (void)host_note(core, host, NOTE_HOST_FORGOTTEN);
     deadline_clear(core, &host->silence);
-    deadline_clear(core, &host->backoff);
+    fault_forget_host(host);
     list_remove(&host->in_region);
     chain_remove(&core->hosts_by_name, str_hash(0, str_of(host->row.name)), &host->by_name);
     object_delete(core, &host->object);
 }
 
-void host_deadline(struct core *core, struct host *host, enum deadline_kind kind)
+void host_deadline(struct core *core, struct host *host)
 {
-    if (kind == DEADLINE_HOST_BACKOFF)
-        return; /* it is not set any more: that is all */
     if (host->quiet == HOST_HEARD)
         silent(core, host);
     else if (host->quiet == HOST_SILENT)
@@ -415,7 +410,9 @@ void host_take_over(struct core *core, struct host *fresh, const struct host *ol
     fresh->memory_percent = old->memory_percent;
     fresh->servers = old->servers;
     fresh->strangers = old->strangers;
-    fresh->failures = old->failures;
+    fresh->failing = old->failing;
+    fresh->beat = old->beat;
+    memcpy(fresh->failed_why, old->failed_why, sizeof(fresh->failed_why));
     fresh->leaving = old->leaving;
     fresh->heard_core_ms = away ? 0 : old->heard_core_ms;
     fresh->quiet_core_ms = old->quiet_core_ms;
@@ -424,11 +421,10 @@ void host_take_over(struct core *core, struct host *fresh, const struct host *ol
         memcpy(fresh->deployments, old->deployments, size);
     fresh->n_deployments = old->n_deployments;
     set_silence(core, fresh, away ? 0 : core->config.timeouts.host_ms);
-    if (deadline_is_set(&old->backoff))
-        deadline_set(core, &fresh->backoff, DEADLINE_AWAKE, deadline_at_ms(&old->backoff));
 }
 
 void host_done(struct host *host)
 {
+    fault_forget_host(host);
     free(host->deployments);
 }

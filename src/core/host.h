@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "core/core.h"
 #include "core/deadline.h"
+#include "core/fault.h"
 #include "core/object.h"
 #include "core/view.h"
 
@@ -19,17 +20,23 @@ enum host_quiet { HOST_HEARD, HOST_SILENT, HOST_LOST };
 
 struct fleet;
 
+enum { HOST_WHY_SIZE = 100 };
+
 struct host {
     struct object object;
     struct row_host row;
     float cpu_percent;
     float memory_percent;
-    int32_t servers;       /* by its last heartbeat */
-    int32_t strangers;     /* … of these not ours */
-    int32_t placed;        /* rooms put there since: its figures do not show them yet */
-    int32_t failures;      /* spawns in a row that failed there */
-    int64_t heard_core_ms; /* its last heartbeat; 0 = none since this process started */
-    int64_t quiet_core_ms; /* since when it is quiet: the last heartbeat, or our start */
+    int32_t servers;      /* by its last heartbeat */
+    int32_t strangers;    /* … of these not ours */
+    int32_t placed;       /* rooms put there since: its figures do not show them yet */
+    int64_t beat;         /* of its last heartbeat: counts up while its agent runs */
+    struct pause failing; /* its agent did something wrong */
+    char failed_why[HOST_WHY_SIZE];
+    int64_t worked_core_ms; /* when a server last became ready there; 0 = none did */
+    struct list faults;     /* versions that failed to start there */
+    int64_t heard_core_ms;  /* its last heartbeat; 0 = none since this process started */
+    int64_t quiet_core_ms;  /* since when it is quiet: the last heartbeat, or our start */
     enum host_quiet quiet;
     bool leaving;
     uint8_t (*deployments)[OPERATE_DIGEST]; /* those it has */
@@ -37,8 +44,7 @@ struct host {
     struct list rooms; /* starting, open and ending there */
     int32_t n_rooms;
     struct deadline silence; /* of what `quiet` says comes next */
-    struct deadline backoff;
-    struct link in_region; /* core->hosts_in */
+    struct link in_region;   /* core->hosts_in */
     struct chain_link by_name;
 };
 
@@ -63,14 +69,12 @@ void host_take_list(struct core *core, struct host *host, const struct host_beat
 /* A note about it: object is its id, chat its name. */
 struct effect *host_note(struct core *core, const struct host *host, enum note kind);
 
-/* A spawn did not succeed there, and the server is not to blame: it is passed over for a while. */
-void host_failed(struct core *core, struct host *host);
-
-/* … and one that did. */
-void host_succeeded(struct core *core, struct host *host);
+/* It failed to start a server, by its own fault, in an attempt that began then: it is passed over
+ * for a while. */
+void host_failed(struct core *core, struct host *host, int64_t began_core_ms, struct str why);
 
 /* Why it gets nothing new. */
-enum host_passed_over host_passed_over(const struct host *host);
+enum host_passed_over host_passed_over(const struct core *core, const struct host *host);
 
 /* max(cpu, memory) with a guess at what was placed there since its last heartbeat: 0 to 100. */
 float host_load_percent(const struct host *host);
@@ -93,6 +97,6 @@ void host_give_time(struct core *core, struct host *host);
 int host_load_row(struct core *core, const struct row_host *row);
 void host_loaded(struct core *core, struct host *host);
 void host_take_over(struct core *core, struct host *fresh, const struct host *old);
-void host_deadline(struct core *core, struct host *host, enum deadline_kind kind);
+void host_deadline(struct core *core, struct host *host);
 void host_done(struct host *host); /* what it owns besides itself */
 int operate_host(struct core *core, const struct operate *o);

@@ -36,6 +36,7 @@ struct core *core_new(const struct core_config *config, const uint8_t secret[COR
     list_init(&core->lobbies_sent);
     list_init(&core->finished_lobbies);
     list_init(&core->switching);
+    list_init(&core->quarantined);
     list_init(&core->rooms_ended);
     rates_init(&core->rates);
     list_init(&core->room_tickets_finished);

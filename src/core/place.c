@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SENTENCE_MAX = 320 };
+enum { SENTENCE_MAX = CHOICE_WHY_MAX };
 
 /* One request on its way through the checks. */
 struct placing {
@@ -97,10 +97,15 @@ static int judge_bans(struct core *core, struct placing *g)
     return 0;
 }
 
+enum rate_kind place_rate(enum place_verb verb)
+{
+    return verb == PLACE_CREATE ? RATE_CREATE : RATE_JOIN;
+}
+
 static int judge_rates(struct core *core, struct placing *g)
 {
     bool create = g->p->verb == PLACE_CREATE;
-    enum rate_kind kind = create ? RATE_CREATE : RATE_JOIN;
+    enum rate_kind kind = place_rate(g->p->verb);
     const struct rate_limit *limits = create ? core->config.create_rates : core->config.join_rates;
     for (size_t i = 0; i < g->p->n_players; i++) {
         struct str account = g->p->players[i].account;
@@ -116,6 +121,13 @@ static int judge_rates(struct core *core, struct placing *g)
     for (size_t i = 0; i < g->p->n_players; i++)
         rates_count(&core->rates, kind, g->p->players[i].account, limits, core->now.core_ms);
     return 0;
+}
+
+static void give_back_rates(struct core *core, const struct placing *g)
+{
+    for (size_t i = 0; i < g->p->n_players; i++)
+        rates_give_back(&core->rates, place_rate(g->p->verb), g->p->players[i].account,
+                        core->now.core_ms);
 }
 
 /* Two players whom a proxy cannot tell apart. */
@@ -193,8 +205,13 @@ static int judge_size(struct placing *g)
 static struct host *find_host(struct core *core, struct placing *g, int8_t region)
 {
     struct no_host none;
-    bool elsewhere = g->fleet->config->other_regions && !g->p->my_region_only;
-    struct host *host = choose_host(core, g->fleet, region, elsewhere, NULL, 0, &none);
+    struct choice choice = {
+        .fleet = g->fleet,
+        .version = version_row_of(g->fleet, g->p->version),
+        .region = region,
+        .elsewhere = g->fleet->config->other_regions && !g->p->my_region_only,
+    };
+    struct host *host = choose_host(core, &choice, &none);
     if (!host) {
         (void)snprintf(g->text, sizeof(g->text), "%s", none.why);
         g->extra.retry_after_ms = none.retry_ms;
@@ -369,8 +386,8 @@ void place(struct core *core, conn_id conn, const struct place *p)
         err = judge_bans(core, &g);
     if (!err)
         err = judge_rates(core, &g);
-    if (!err)
-        err = find_place(core, &g);
+    if (!err && (err = find_place(core, &g)) == ERR_NO_HOST)
+        give_back_rates(core, &g); /* nothing was started for it */
     if (err)
         (void)refuse(core, &g, err);
 }

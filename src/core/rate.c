@@ -25,6 +25,7 @@ struct rate_account {
     char account[65];
     enum rate_kind kind;
     struct window windows[RATE_LIMITS_MAX];
+    struct window given_back;
     struct chain_link by_account;
     struct link in_recent;
 };
@@ -158,4 +159,25 @@ void rates_count(struct rates *r, enum rate_kind kind, struct str account,
     list_append(&r->recent, &a->in_recent);
     for (int i = 0; i < RATE_LIMITS_MAX; i++)
         count(&a->windows[i], &limits[i], now_ms);
+}
+
+static const struct rate_limit back_limit = {.count = RATE_GIVEN_BACK, .ms = 60 * 1000};
+
+/* The newest of them. */
+static void uncount(struct window *w)
+{
+    if (w->counts[w->newest] == 0)
+        return;
+    w->counts[w->newest]--;
+    w->held--;
+}
+
+void rates_give_back(struct rates *r, enum rate_kind kind, struct str account, int64_t now_ms)
+{
+    struct rate_account *a = find(r, kind, account);
+    if (!a || wait_ms(&a->given_back, &back_limit, now_ms) > 0)
+        return;
+    count(&a->given_back, &back_limit, now_ms);
+    for (int i = 0; i < RATE_LIMITS_MAX; i++)
+        uncount(&a->windows[i]);
 }

@@ -9,6 +9,7 @@
 #include "core/core.h"
 
 enum rate_kind { RATE_CREATE = 1, RATE_JOIN };
+enum { RATE_GIVEN_BACK = 5 };
 
 struct rates {
     struct map by_account; /* chains of struct rate_account */
@@ -25,6 +26,10 @@ void rates_take_over(struct rates *r, struct rates *old);
 /* For how long the account must wait before it may ask for that; 0 = it may now. */
 int64_t rates_wait_ms(const struct rates *r, enum rate_kind kind, struct str account,
                       const struct rate_limit limits[RATE_LIMITS_MAX], int64_t now_ms);
+
+/* What it asked for last came to nothing, and that was not its doing: it counts as if it had not
+ * asked. Not more than RATE_GIVEN_BACK times in a minute. */
+void rates_give_back(struct rates *r, enum rate_kind kind, struct str account, int64_t now_ms);
 
 /* It has asked. */
 void rates_count(struct rates *r, enum rate_kind kind, struct str account,

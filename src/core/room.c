@@ -113,8 +113,11 @@ struct str room_tail(const struct row_room *row)
 
 static void set_deadline(struct core *core, struct room *room, int64_t at_ms)
 {
+    enum deadline_clock clock = room->row.state == ROOM_STARTING ? DEADLINE_AWAKE : DEADLINE_CORE;
+    int64_t in_ms = at_ms - core->now.core_ms;
     room->row.deadline_core_ms = at_ms;
-    deadline_set(core, &room->deadline, DEADLINE_CORE, at_ms);
+    deadline_clear(core, &room->deadline);
+    deadline_set(core, &room->deadline, clock, deadline_now(core, clock) + in_ms);
 }
 
 static void parse_settings(struct room *room)
@@ -151,11 +154,11 @@ static void put_on_host(struct room *room, struct host *host)
 }
 
 /* It is STARTING, and those for whom it is were all sent away. When its ticket is over already they
- * went because of that, and whoever ended the ticket ends the room. */
+ * went because of that, and whoever ended the ticket ends the room. A trial never had any. */
 static void deserted(struct core *core, struct room *room)
 {
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
-    if (ticket && ticket->row.state != ROOM_TICKET_OPEN)
+    if (room->row.ticket == 0 || (ticket && ticket->row.state != ROOM_TICKET_OPEN))
         return;
     room_ticket_deserted(core, ticket);
     room_stop(core, room, END_GIVEN_UP);
@@ -252,7 +255,7 @@ int room_open(struct core *core, struct room *room, const struct agent_event *e,
     if (e->address.len > 0 || e->name.len > 0)
         room_detail_set(core, room, e->address, e->name);
     room_confirmed(core, room);
-    host_succeeded(core, room->host);
+    fault_worked(core, room);
     room->row.opened_core_ms = core->now.core_ms;
     parse_settings(room);
     move(core, room, ROOM_OPEN);
@@ -287,13 +290,7 @@ void room_failed(struct core *core, struct room *room, const struct room_failure
     struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
     enum end_reason reason = failure->timed_out ? END_SPAWN_TIMEOUT : END_SPAWN_FAILED;
     room_set_tail(room, failure->tail);
-    /* By itself: else one player with bad settings could close the host to every game. A cluster
-     * without a free server has not failed either. */
-    bool cluster = room->fleet->config && room->fleet->config->provider == PROVIDER_AGONES;
-    if (!failure->by_itself && !failure->no_login && !cluster)
-        host_failed(core, room->host);
-    if (failure->crashed && !cluster)
-        version_crashed(core, room->version, room->row.deployment, failure->text);
+    fault_failed(core, room, failure);
     if (ticket && ticket->row.state == ROOM_TICKET_OPEN)
         room_ticket_next(core, ticket, room, failure);
     if (failure->runs)
@@ -314,21 +311,28 @@ void room_vanished(struct core *core, struct room *room)
 void room_lost(struct core *core, struct room *room)
 {
     if (room->row.state == ROOM_STARTING) {
-        struct room_failure failure = {.text = STR("the host was lost")};
+        struct room_failure failure = {.fault = FAULT_OF_NOBODY, .text = STR("the host was lost")};
         room_failed(core, room, &failure);
     } else {
         room_end(core, room, END_HOST_LOST);
     }
 }
 
+/* Its agent tells of a server that takes too long. When it does not, it may be fetching what the
+ * server needs, or it is away, which says enough of its host. */
 static void timed_out(struct core *core, struct room *room)
 {
+    bool away = host_is_away(room->host) || host_is_late(core, room->host);
     char text[64];
     (void)snprintf(text, sizeof(text), "the server did not initialise in %" PRId64 " s",
                    room_config(room)->spawn_ms / 1000);
-    struct room_failure failure = {.timed_out = true, .runs = true, .text = str_of(text)};
+    struct room_failure failure = {.timed_out = true,
+                                   .runs = true,
+                                   .fault = away ? FAULT_OF_NOBODY : FAULT_UNKNOWN,
+                                   .text = str_of(text)};
     if (room->no_login && !room->confirmed) {
         failure.no_login = true;
+        failure.fault = FAULT_OF_NOBODY;
         failure.text = STR("the login service gave no token for the server in time");
     }
     room_failed(core, room, &failure);
@@ -365,13 +369,18 @@ static struct room *enter(struct core *core, const struct row_room *row, struct 
     return room;
 }
 
+static int64_t start_ms(const struct room *room)
+{
+    return room_config(room)->spawn_ms + SPAWN_GRACE_MS;
+}
+
 struct room *room_new(struct core *core, struct room_ticket *ticket, struct version *version,
                       struct host *host, struct str settings)
 {
     const struct fleet_config *config = version->fleet->config;
     struct row_room row = {
         .id = object_new_id(core, ROW_session),
-        .ticket = ticket->row.id,
+        .ticket = ticket ? ticket->row.id : 0,
         .server = object_new_id(core, ROW_server),
         .fleet = version->row.fleet,
         .version = version->row.id,
@@ -384,11 +393,11 @@ struct room *room_new(struct core *core, struct room_ticket *ticket, struct vers
         .settings = settings,
     };
     struct room *room = enter(core, &row, version->fleet, version);
-    room->asked_us = ticket->asked_us;
+    room->asked_us = ticket ? ticket->asked_us : 0;
     put_on_host(room, host);
     host->placed++;
     move(core, room, ROOM_STARTING);
-    set_deadline(core, room, core->now.core_ms + config->spawn_ms + SPAWN_GRACE_MS);
+    set_deadline(core, room, core->now.core_ms + start_ms(room));
     room_owe(core, room, 0);
     (void)room_note(core, room, NOTE_ROOM_SPAWNING);
     return room;
@@ -453,7 +462,10 @@ int room_load_row(struct core *core, const struct row_room *row)
 void room_loaded(struct core *core, struct room *room)
 {
     int8_t state = room->row.state;
-    deadline_set(core, &room->deadline, DEADLINE_CORE, room->row.deadline_core_ms);
+    if (state == ROOM_STARTING) /* its agent keeps its time, and we were not there */
+        set_deadline(core, room, core->now.core_ms + start_ms(room));
+    else
+        set_deadline(core, room, room->row.deadline_core_ms);
     if (state == ROOM_STARTING || state == ROOM_ENDING)
         room_owe(core, room, 0);
     if (state != ROOM_OPEN)

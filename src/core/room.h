@@ -46,8 +46,10 @@ struct room {
     bool prepared;            /* its host was told that a spawn will come, or need not be */
     int32_t shelved_at;       /* free seats it was shelved with */
     bool shelved;             /* among the open rooms of its version */
+    int64_t told_core_ms;     /* when its host was last told of it */
     int64_t asked_us;         /* the door's clock when it was asked for; 0 = unknown */
-    struct deadline deadline; /* row.deadline_core_ms, whatever the state waits for */
+    struct deadline deadline; /* whatever the state waits for: row.deadline_core_ms, but a server
+                                 that starts has its time while we run */
     struct deadline empty;    /* OPEN without a seat */
     struct deadline repeat;   /* what is owed to its host is said again */
     struct link on_host;
@@ -77,8 +79,8 @@ bool room_suits(const struct room *room, const struct filter *filter);
 /* What the configuration says of its fleet, or what holds for one that is no longer in it. */
 const struct fleet_config *room_config(const struct room *room);
 
-/* A room on that host for that ticket, STARTING. Its spawn is owed: room_tell() it when its seats
- * are reserved. */
+/* A room on that host, STARTING, for that ticket (NULL: a trial, which nobody waits for). Its spawn
+ * is owed: room_tell() it when its seats are reserved. */
 struct room *room_new(struct core *core, struct room_ticket *ticket, struct version *version,
                       struct host *host, struct str settings);
 
@@ -112,10 +114,9 @@ struct str room_tail(const struct row_room *row);
 /* How a STARTING room came to nothing. */
 struct room_failure {
     bool timed_out;
-    bool runs;       /* its server may be there: it must be ended */
-    bool crashed;    /* it counts against its version */
-    bool by_itself;  /* it ran and exited: that says nothing about its host */
-    bool no_login;   /* the login service gave no token for it: its host was not asked */
+    bool runs;     /* its server may be there: it must be ended */
+    bool no_login; /* the login service gave no token for it: its host was not asked */
+    enum fault_cause fault;
     struct str text; /* a sentence */
     struct str tail; /* its last lines */
 };

@@ -75,6 +75,7 @@ static void spawn(struct core *core, struct room *room)
 void room_tell(struct core *core, struct room *room)
 {
     room_owe(core, room, TELL_AGAIN_MS);
+    room->told_core_ms = core->now.core_ms;
     if (host_is_away(room->host))
         return; /* it is told when it is back */
     if (room->row.state == ROOM_STARTING) {
@@ -98,7 +99,7 @@ void room_unheard(struct core *core, struct room *room)
     char text[128];
     (void)snprintf(text, sizeof(text), "the agent of host %.64s cannot be reached",
                    room->host->row.name);
-    struct room_failure failure = {.runs = true, .text = str_of(text)};
+    struct room_failure failure = {.runs = true, .fault = FAULT_OF_HOST, .text = str_of(text)};
     room_failed(core, room, &failure);
 }
 
@@ -108,32 +109,35 @@ static void without_token(struct core *core, struct room *room, struct str why)
     char text[320];
     (void)snprintf(text, sizeof(text), "the login service gave no token for the server: %.*s",
                    (int)why.len, why.at);
-    struct room_failure failure = {.runs = true, .no_login = true, .text = str_of(text)};
+    struct room_failure failure = {
+        .runs = true, .no_login = true, .fault = FAULT_OF_NOBODY, .text = str_of(text)};
     room_failed(core, room, &failure);
 }
 
-static void room_refused(struct core *core, struct room *room, struct str why)
+static void room_refused(struct core *core, struct room *room, const struct host_heard *heard)
 {
-    room_never_ran(core, room, why);
-    room_failed(core, room, &(struct room_failure){.text = why});
+    room_never_ran(core, room, heard->text);
+    room_failed(core, room, &(struct room_failure){.fault = heard->fault, .text = heard->text});
 }
 
 static void heard_of_spawn(struct core *core, struct room *room, const struct host_heard *heard)
 {
     bool in_vain = heard->err == ERR_IO || heard->err == ERR_LOGIN_FAILED;
+    /* Its answer came while we did not run, and nobody read it in time. */
+    bool slept = core->woke_core_ms > 0 && room->told_core_ms <= core->woke_core_ms;
     if (room->row.state != ROOM_STARTING)
         return;
     room->no_login = heard->err == ERR_LOGIN_FAILED;
     if (heard->err == 0)
         room_confirmed(core, room);
-    else if (in_vain && ++room->unheard < UNHEARD_MAX)
+    else if (in_vain && (slept || ++room->unheard < UNHEARD_MAX))
         room_owe(core, room, UNHEARD_AGAIN_MS);
     else if (heard->err == ERR_LOGIN_FAILED)
         without_token(core, room, heard->text);
     else if (heard->err == ERR_IO)
         room_unheard(core, room);
     else
-        room_refused(core, room, heard->text);
+        room_refused(core, room, heard);
 }
 
 /* That an order to end was taken does not mean that it is done: the heartbeats tell. */

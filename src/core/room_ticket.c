@@ -1,6 +1,7 @@
 /* Tickets of rooms: what was asked, which hosts were tried, and what was answered. */
 #include "core/room_ticket.h"
 
+#include "core/place.h"
 #include "core/state.h"
 #include "wire/put.h"
 
@@ -185,8 +186,13 @@ static int64_t retry_ms(const struct core *core, const struct room_ticket *ticke
     const struct fleet *fleet = fleet_find(core, ticket->row.fleet);
     if (!fleet || !fleet->config)
         return CHOICE_RETRY_MS;
-    bool elsewhere = may_go_elsewhere(ticket, fleet->config);
-    bool now = choose_host(core, fleet, ticket->row.region, elsewhere, NULL, 0, &none);
+    struct choice choice = {
+        .fleet = fleet,
+        .version = version_find(core, ticket->row.version),
+        .region = ticket->row.region,
+        .elsewhere = may_go_elsewhere(ticket, fleet->config),
+    };
+    bool now = choose_host(core, &choice, &none);
     return now ? 1000 : none.retry_ms;
 }
 
@@ -258,8 +264,11 @@ static const uint8_t allowed_moves[ROOM_TICKET_STATES] = {
 
 static void set_deadline(struct core *core, struct room_ticket *ticket, int64_t in_ms)
 {
+    bool open = ticket->row.state == ROOM_TICKET_OPEN;
+    enum deadline_clock clock = open ? DEADLINE_AWAKE : DEADLINE_CORE;
     ticket->row.deadline_core_ms = core->now.core_ms + in_ms;
-    deadline_set(core, &ticket->deadline, DEADLINE_CORE, ticket->row.deadline_core_ms);
+    deadline_clear(core, &ticket->deadline);
+    deadline_set(core, &ticket->deadline, clock, deadline_now(core, clock) + in_ms);
 }
 
 static void finished(struct core *core, struct room_ticket *ticket)
@@ -384,18 +393,46 @@ static struct host *another_host(const struct core *core, const struct room_tick
         return NULL;
     for (int i = 0; i < ticket->n_tries; i++)
         tried[i] = ticket->tries[i].host;
-    return choose_host(core, room->fleet, ticket->row.region, may_go_elsewhere(ticket, config),
-                       tried, ticket->n_tries, &none);
+    struct choice choice = {
+        .fleet = room->fleet,
+        .version = room->version,
+        .region = ticket->row.region,
+        .elsewhere = may_go_elsewhere(ticket, config),
+        .except = tried,
+        .n_except = ticket->n_tries,
+    };
+    return choose_host(core, &choice, &none);
+}
+
+static bool may_have_run(const struct room_failure *failure)
+{
+    return failure->fault == FAULT_OF_GAME || failure->fault == FAULT_UNKNOWN ||
+           (failure->fault == FAULT_OF_NOBODY && !failure->no_login);
+}
+
+/* No process of the game ran for them, so their requests count as if they had not asked. */
+static void give_back_rates(struct core *core, const struct room_ticket *ticket,
+                            const struct room *room)
+{
+    LIST_EACH(&room->seats, seat, struct room_seat, in_room)
+    {
+        if (seat->row.ticket == ticket->row.id)
+            rates_give_back(&core->rates, place_rate((enum place_verb)ticket->row.verb),
+                            str_of(seat->row.account), core->now.core_ms);
+    }
 }
 
 void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room *failed,
                       const struct room_failure *failure)
 {
     bool late = failure->timed_out;
+    ticket->ran |= may_have_run(failure);
     set_outcome(ticket, late ? ROOM_TRY_TIMED_OUT : ROOM_TRY_FAILED);
     /* Without a token for its server no other host would be asked either. */
     struct host *host = late || failure->no_login ? NULL : another_host(core, ticket, failed);
     if (!host) {
+        if (ticket->rated && !ticket->ran)
+            give_back_rates(core, ticket, failed);
         fail(core, ticket, late ? ERR_SPAWN_TIMEOUT : ERR_SPAWN_FAILED, failure->text);
         return;
     }
@@ -472,6 +509,7 @@ struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struc
         digest_key(p, row.key);
     struct room_ticket *ticket = enter(core, &row);
     ticket->my_region_only = p->my_region_only;
+    ticket->rated = conn != 0;
     ticket->asked_us = core->at_us;
     if (conn)
         (void)room_ticket_wait(ticket, conn);
@@ -489,11 +527,13 @@ int room_ticket_load_row(struct core *core, const struct row_room_ticket *row)
         return ERR_FORMAT;
     struct room_ticket *ticket = enter(core, row);
     ticket->object.stored = true;
-    deadline_set(core, &ticket->deadline, DEADLINE_CORE, row->deadline_core_ms);
-    if (row->state == ROOM_TICKET_OPEN)
+    if (row->state == ROOM_TICKET_OPEN) {
+        set_deadline(core, ticket, core->config.timeouts.place_ms); /* we were not there */
         core->room_tickets_open++;
-    else
+    } else {
+        set_deadline(core, ticket, row->deadline_core_ms - core->now.core_ms);
         finished(core, ticket);
+    }
     return restore_tries(ticket);
 }
 

@@ -50,6 +50,8 @@ struct room_ticket {
     conn_id askers[ROOM_TICKET_ASKERS]; /* who waits for its answer */
     int n_askers;
     int64_t asked_us;
+    bool rated;          /* its players' rates have counted it */
+    bool ran;            /* a process of the game was started for it */
     bool my_region_only; /* soft: a second host after a restart may be elsewhere */
     struct deadline deadline;
     struct link in_finished; /* core->room_tickets_finished */

@@ -488,12 +488,18 @@ static bool take_over_starting(const struct core *core, const struct allocation 
 struct host *seek_host_for(const struct core *core, const struct allocation *a)
 {
     struct no_host none;
-    bool elsewhere = a->fleet->config->other_regions;
+    struct str version = seek_version_name(a->fleet);
+    struct choice choice = {
+        .fleet = a->fleet,
+        .version = version_row_of(a->fleet, version),
+        .region = a->row.region,
+        .elsewhere = a->fleet->config->other_regions,
+    };
     if (rooms_are_many(core) || allocation_players(a) > a->fleet->config->max_players)
         return NULL;
-    if (seek_version_name(a->fleet).len == 0)
+    if (version.len == 0)
         return NULL; /* all were switched off since he came to the line */
-    return choose_host(core, a->fleet, a->row.region, elsewhere, NULL, 0, &none);
+    return choose_host(core, &choice, &none);
 }
 
 static void no_capacity(const struct core *core, const struct allocation *a, struct found *ret)

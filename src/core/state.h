@@ -22,6 +22,7 @@
 #include "core/core.h"
 #include "core/deadline.h"
 #include "core/enrolment.h"
+#include "core/fault.h"
 #include "core/fleet.h"
 #include "core/host.h"
 #include "core/lobby.h"
@@ -75,6 +76,7 @@ struct core {
 
     struct instant now;
     int64_t asleep_ms;    /* how much of core time this process did not run */
+    int64_t woke_core_ms; /* when the last time ended in which it did not */
     int64_t last_tick_ms; /* core time of the last tick; 0 = none yet */
     bool read_only;
     bool fleets_owed;     /* configured fleets may lack their rows */
@@ -131,7 +133,9 @@ struct core {
     struct map bans_by_account;
     struct heap bans_held; /* by when they expire */
     struct map bans_by_address;
-    struct list switching; /* versions that want another deployment */
+    struct list switching;   /* versions that want another deployment */
+    struct list quarantined; /* regions where versions wait for a trial */
+    bool quarantine_known;   /* what was stored of it before this start is lifted */
     struct map hosts_by_name;
     struct list hosts_in[REGION_CODES];
     struct map rooms_by_server;      /* the server's id → its room, ended ones too */

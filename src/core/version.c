@@ -4,7 +4,7 @@
  *                 SWITCH                  every healthy host has it
  *   (deployment) ────────▶ row.wanted ─────────────────────────────▶ row.deployment
  *                                                                        │ the next one comes
- *                                5 crashes in 60 s of the next one       ▼
+ *                           the next one fails to start, see fault.h     ▼
  *                          row.deployment ◀──────────────────────── row.previous
  *
  * A switch ends no server: those that run another deployment are told so when they ask. */
@@ -12,8 +12,6 @@
 
 #include "core/state.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 struct version *version_find(const struct core *core, int64_t id)
@@ -52,9 +50,8 @@ int version_judge(const struct fleet *fleet, struct str name)
     bool deployed = version && version->row.deployment != 0;
     if (!config && !deployed)
         return ERR_NO_VERSION;
-    if ((config && config->disabled) || (version && version->row.disabled))
-        return ERR_VERSION_DISABLED;
-    return version && version->row.quarantined ? ERR_VERSION_DISABLED : 0;
+    bool disabled = (config && config->disabled) || (version && version->row.disabled);
+    return disabled ? ERR_VERSION_DISABLED : 0;
 }
 
 int version_check_deployment(const struct core *core, const struct room *room)
@@ -84,6 +81,8 @@ static struct version *enter(struct core *core, const struct row_version *row, s
     version->object.kind = ROW_version;
     version->row = *row;
     version->fleet = fleet;
+    list_init(&version->faults);
+    list_init(&version->failing_in);
     list_append(&fleet->versions, &version->in_fleet);
     if (row->wanted)
         list_append(&core->switching, &version->in_switching);
@@ -123,6 +122,7 @@ int version_load_row(struct core *core, const struct row_version *row)
 
 void version_done(struct version *version)
 {
+    fault_version_done(version);
     for (int i = 0; i < REGION_CODES; i++)
         shelf_done(&version->shelves[i]);
 }
@@ -179,13 +179,6 @@ static struct effect *note_version(struct core *core, enum note note, const stru
     return e;
 }
 
-static void forget_crashes(struct version *version)
-{
-    version->n_crashes = 0;
-    version->row.quarantined = 0;
-    version->row.reason[0] = '\0';
-}
-
 /* Becomes what was wanted, when nobody lacks it. Hosts that come later fetch it first. */
 static void settle(struct core *core, struct version *version)
 {
@@ -199,7 +192,8 @@ static void settle(struct core *core, struct version *version)
         version->row.previous = version->row.deployment;
         version->row.deployment = deployment->row.id;
     }
-    forget_crashes(version);
+    version->row.reason[0] = '\0';
+    fault_forget_version(core, version);
     want(core, version, 0);
     note_version(core, NOTE_VERSION_SWITCHED, version, text_keep(core, str_of(version->row.name)));
 }
@@ -210,55 +204,6 @@ void versions_settle(struct core *core)
     {
         settle(core, version);
     }
-}
-
-/* ── crashes ───────────────────────────────────────────────────────────────────────────────── */
-
-/* Remembers it; true when they are too many in too short a time. */
-static bool too_many_crashes(struct core *core, struct version *version)
-{
-    int64_t *at = version->crashed_core_ms;
-    if (version->n_crashes == VERSION_CRASHES) {
-        memmove(at, at + 1, (VERSION_CRASHES - 1) * sizeof(*at));
-        version->n_crashes--;
-    }
-    at[version->n_crashes++] = core->now.core_ms;
-    return version->n_crashes == VERSION_CRASHES && core->now.core_ms - at[0] <= VERSION_CRASHES_MS;
-}
-
-/* "5 servers crashed in 60 s before they were ready: WHY", cut where a character ends. */
-static void set_reason(struct version *version, struct str why)
-{
-    char *reason = version->row.reason;
-    size_t cap = sizeof(version->row.reason);
-    int n =
-        snprintf(reason, cap, "%d servers ended in %d s before they were ready: ", VERSION_CRASHES,
-                 VERSION_CRASHES_MS / 1000);
-    size_t len = (size_t)n;
-    for (size_t next = 0; (next = str_char_len(why)) > 0 && len + next < cap; len += next) {
-        memcpy(reason + len, why.at, next);
-        why = (struct str){why.at + next, why.len - next};
-    }
-    reason[len] = '\0';
-}
-
-void version_crashed(struct core *core, struct version *version, int64_t deployment, struct str why)
-{
-    /* One that was on its way out says nothing about what runs now. */
-    if (deployment != version->row.deployment || version->row.quarantined ||
-        !too_many_crashes(core, version))
-        return;
-    forget_crashes(version);
-    set_reason(version, why);
-    if (version->row.previous) {
-        version->row.deployment = version->row.previous;
-        version->row.previous = 0;
-    } else {
-        version->row.quarantined = 1;
-    }
-    object_touch(core, &version->object);
-    note_version(core, NOTE_VERSION_QUARANTINED, version,
-                 text_keep(core, str_of(version->row.reason)));
 }
 
 /* ── operators ─────────────────────────────────────────────────────────────────────────────── */
@@ -287,7 +232,7 @@ static int enable(struct core *core, const struct operate *o, int64_t *ret_objec
     struct version *version = version_use(core, fleet, o->name);
     version->row.disabled = !on;
     if (on)
-        forget_crashes(version);
+        fault_forget_version(core, version);
     object_touch(core, &version->object);
     *ret_object = version->row.id;
     return 0;

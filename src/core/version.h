@@ -3,14 +3,13 @@
 
 #include "base/list.h"
 #include "core/core.h"
+#include "core/fault.h"
 #include "core/object.h"
 #include "core/shelf.h"
 
 struct fleet;
 struct host;
 struct room;
-
-enum { VERSION_CRASHES = 5, VERSION_CRASHES_MS = 60 * 1000 };
 
 struct version {
     struct object object;
@@ -21,9 +20,10 @@ struct version {
     struct link in_fleet;
     struct link in_switching; /* core->switching: row.wanted is not 0 */
 
-    /* The last crashes of its deployment, core time. Soft: what crashes will do so again. */
-    int64_t crashed_core_ms[VERSION_CRASHES];
-    int n_crashes;
+    struct list faults;                            /* hosts where it failed to start */
+    struct list failing_in;                        /* … regions */
+    struct fault_suspect suspects[FAULT_SUSPECTS]; /* since the last start that worked */
+    int n_suspects;
 };
 
 struct deployment {
@@ -47,12 +47,6 @@ struct version *version_use(struct core *core, struct fleet *fleet, struct str n
 
 /* 0, ERR_NO_VERSION, ERR_VERSION_DISABLED or ERR_OUTDATED for a server that runs that. */
 int version_check_deployment(const struct core *core, const struct room *room);
-
-/* A server of that version, running that deployment (0 = none), ended before it was ready; why is
- * the sentence. Too many of them in a short time: the version goes back to the deployment before,
- * or is quarantined when there was none. */
-void version_crashed(struct core *core, struct version *version, int64_t deployment,
-                     struct str why);
 
 /* Healthy hosts where the fleet may run, and those of them that have the archive (NULL: all do).
  * A host that gets nothing new need not have it. */

@@ -192,9 +192,9 @@ struct view_host {
     int32_t servers;    /* … by its last heartbeat */
     int32_t strangers;  /* of these, servers that are not ours */
     int32_t deployments;
-    int32_t failures; /* starts in a row that failed there */
     int64_t backoff_left_ms;
-    int64_t heard_wall_ms; /* 0 = not since this process started */
+    const char *failed_why; /* "" = it is not failing */
+    int64_t heard_wall_ms;  /* 0 = not since this process started */
     int64_t registered_wall_ms;
 };
 

@@ -50,7 +50,7 @@ static void say_others(const struct core *core, const struct host *host, bool ru
     float most = 0;
     LIST_EACH(&core->hosts_in[host->row.region], other, const struct host, in_region)
     {
-        if (other == host || is_cluster(other) || host_passed_over(other) != HOST_PASSED_NOT)
+        if (other == host || is_cluster(other) || host_passed_over(core, other) != HOST_PASSED_NOT)
             continue;
         healthy++;
         if (host_load_percent(other) > most)
@@ -108,7 +108,7 @@ bool view_removal(const struct core *core, int64_t id, struct view_removal *ret)
     }
     if (load.rooms > 0) {
         say_what_runs(core, host, &load, ret);
-    } else if (host_passed_over(host) == HOST_PASSED_SILENT) {
+    } else if (host_passed_over(core, host) == HOST_PASSED_SILENT) {
         say_unheard(core, host, ret);
     } else if (host->strangers > 0) {
         say(ret,
@@ -116,7 +116,7 @@ bool view_removal(const struct core *core, int64_t id, struct view_removal *ret)
             "machine first.",
             host->strangers, host->strangers == 1 ? " does" : "s do");
     } else {
-        bool closed = host_passed_over(host) != HOST_PASSED_NOT;
+        bool closed = host_passed_over(core, host) != HOST_PASSED_NOT;
         ret->now = true;
         say(ret, "Yes: nothing runs on it.%s",
             closed ? "" : " Disable it first, so that nothing is started there meanwhile.");

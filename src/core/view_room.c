@@ -40,9 +40,8 @@ bool view_host(const struct core *core, int64_t id, struct view_host *ret)
     const struct host *host = host_find(core, id);
     if (!host)
         return false;
-    int64_t backoff_ms = wall_of_deadline(core, &host->backoff) - core->now.wall_ms;
     view_row_host(core, &host->row, ret);
-    ret->passed_over = host_passed_over(host);
+    ret->passed_over = host_passed_over(core, host);
     ret->cpu_percent = host->cpu_percent;
     ret->memory_percent = host->memory_percent;
     ret->load_percent = host_load_percent(host);
@@ -50,8 +49,8 @@ bool view_host(const struct core *core, int64_t id, struct view_host *ret)
     ret->servers = host->servers;
     ret->strangers = host->strangers;
     ret->deployments = (int32_t)host->n_deployments;
-    ret->failures = host->failures;
-    ret->backoff_left_ms = backoff_ms > 0 ? backoff_ms : 0;
+    ret->backoff_left_ms = pause_left_ms(core, &host->failing);
+    ret->failed_why = ret->backoff_left_ms > 0 ? host->failed_why : "";
     ret->heard_wall_ms = wall_of(core, host->heard_core_ms);
     return true;
 }

@@ -154,6 +154,7 @@ static void say_heard(struct world *w, const struct reply *command, int err)
     parcel->event.host_heard = (struct host_heard){.server = command->server,
                                                    .spawn = command->kind == EFFECT_SPAWN,
                                                    .err = err,
+                                                   .fault = FAULT_OF_HOST,
                                                    .text = err ? STR("no port is free") : STR("")};
     parcel_send(w, parcel);
 }
@@ -436,7 +437,7 @@ static void say_report(struct world *w, struct machine *m, struct process *p)
         .settings = STR(""),
         .text = why_failed(m, report),
         .tail = STR(""),
-        .ran = report->verb == AGENT_FAILED && p->server % 2 == 0,
+        .fault = report->verb == AGENT_FAILED ? FAULT_OF_GAME : FAULT_UNKNOWN,
         .ports = {(uint16_t)(30000 + p->server % 10000)},
         .n_ports = 1,
         .pid = (int32_t)p->server,

@@ -226,7 +226,7 @@ static bool waits(const struct shadow_allocation *a)
 static bool is_open_to_all(const struct world *w, const struct row_room *room)
 {
     const struct row_version *version = map_get(&w->shadow_versions, (uint64_t)room->version);
-    return !version || (!version->disabled && !version->quarantined);
+    return !version || !version->disabled;
 }
 
 /* What was taken together with that seat, by people who were not there before. */

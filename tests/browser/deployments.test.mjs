@@ -115,9 +115,9 @@ test('one that only crashes is quarantined; the page says why and how to get out
   await until(async () => {
     await muster.ask('POST', '/create/hello/main/1.0', {}, ann);
     return (await version()).quarantined;
-  }, 'five crashes');
+  }, 'three crashes');
   await page.getByText(/^Quarantined: .*status 7/).waitFor();
-  await page.getByText('Two ways out').waitFor();
+  await page.getByText('Upload an archive that works').waitFor();
   await accessible(page, 'deployments');
   await fitsPhone(page, 'deployments');
   await page.getByRole('button', { name: 'Enable' }).click();

@@ -195,7 +195,7 @@ def test_spawn_timeout(agent, control):
     agent.spawn(12, "--no-inited", spawn_timeout_ms=1500)
     failed = control.await_event(12, "failed")
     assert failed["text"] == "The server did not initialise in 1.5 s."
-    assert failed["ended_by_agent"] is True and failed["exit_signal"] == signal.SIGKILL
+    assert failed["cause"] == "game" and failed["exit_signal"] == signal.SIGKILL
     assert failed["run_ms"] >= 1500 and failed["peak_memory"] > 1000
     assert '"argv"' in failed["tail"]
     assert agent.show(12)["exit_signal"] == signal.SIGKILL
@@ -207,7 +207,7 @@ def test_exit_before_inited(agent, control):
     failed = control.await_event(12, "failed")
     assert failed["text"] == "The server exited with status 3 before it was ready."
     assert failed["tail"].endswith("that was all\n")
-    assert failed["exit_code"] == 3 and "ended_by_agent" not in failed, "no fault of the host"
+    assert failed["exit_code"] == 3 and failed["cause"] == "game"
     assert failed["run_ms"] > 0 and failed["peak_memory"] > 1000
     shown = agent.show(12)
     assert (shown["state"], shown["exit_code"], shown["exit_signal"]) == ("over", 3, None)
@@ -217,7 +217,7 @@ def test_crash_before_inited(agent, control):
     agent.spawn(12, "--crash")
     failed = control.await_event(12, "failed")
     assert failed["text"].startswith("The server was ended by signal 11 ")
-    assert failed["exit_signal"] == 11 and "ended_by_agent" not in failed
+    assert failed["exit_signal"] == 11 and failed["cause"] == "game"
 
 
 def test_one_that_never_ran_has_no_exit(agent, control, tmp_path):
@@ -227,7 +227,7 @@ def test_one_that_never_ran_has_no_exit(agent, control, tmp_path):
     agent.spawn(12, binary=str(game))
     failed = control.await_event(12, "failed")
     assert failed["text"] == f"cannot execute {game}: No such file or directory"
-    for name in ("exit_code", "exit_signal", "run_ms", "ended_by_agent"):
+    for name in ("exit_code", "exit_signal", "run_ms"):
         assert name not in failed
     shown = agent.show(12)
     assert (shown["exit_code"], shown["exit_signal"], shown["run_ms"]) == (None, None, 0)

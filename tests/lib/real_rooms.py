@@ -21,9 +21,11 @@ def parent_of(pid):
 
 
 class Rooms:
-    """fleet: the arena's, changed so. Others are games beside it: their names and changes."""
+    """fleet: the arena's, changed so. Others are games beside it: their names and changes.
+    backoff_ms: the first pause after a failed start; None = as long as it really is."""
 
-    def __init__(self, make_world, folder, binary=GAME, others=None, world=None, **fleet):
+    def __init__(self, make_world, folder, binary=GAME, others=None, world=None, backoff_ms=None,
+                 **fleet):
         self.folder = Path(folder)
         self.agents = []
         self.numbers = itertools.count(100)
@@ -32,9 +34,10 @@ class Rooms:
         list_of = players.fleets(**first)
         for name, changes in (others or {}).items():
             list_of.append({**players.ARENA, **first, "name": name, "game": name, **changes})
-        self.world = make_world(
-            default_region="EU", rates=RATES, fleets=list_of, host_backoff_ms=100,
-            host_backoff_max_ms=200, **(world or {}))
+        pause = {} if backoff_ms is None else {
+            "host_backoff_ms": backoff_ms, "host_backoff_max_ms": 2 * backoff_ms}
+        self.world = make_world(**{"default_region": "EU", "rates": RATES, "fleets": list_of,
+                                   **pause, **(world or {})})
         self.api = self.world.api
 
     @property

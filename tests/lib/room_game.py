@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 import zmq
 
@@ -19,6 +20,8 @@ def main():
     parser.add_argument("--settings", type=json.loads)
     parser.add_argument("--sent", help="a file that it makes when it has sent inited")
     parser.add_argument("--exit", type=int, help="at once, with that status")
+    parser.add_argument("--exit-while", help="with status 3, as long as there is that file")
+    parser.add_argument("--delay", type=float, default=0, help="seconds until it says inited")
     parser.add_argument("--crash", action="store_true")
     parser.add_argument("--status", default="ok", help='what it answers; "" = nothing')
     parser.add_argument("--ignore-term", action="store_true")
@@ -31,13 +34,18 @@ def main():
     if options.exit is not None:
         print("that was all", flush=True)
         sys.exit(options.exit)
+    if options.exit_while and os.path.exists(options.exit_while):
+        print("the shader cache is missing", flush=True)
+        sys.exit(3)
     if options.crash:
         os.kill(os.getpid(), signal.SIGSEGV)
 
     socket = zmq.Context().socket(zmq.PAIR)
     prefix = "" if options.endpoint.startswith("ipc://") else "ipc://"
     socket.connect(prefix + options.endpoint)
-    if not options.no_inited:
+    time.sleep(options.delay)
+    map_name = json.loads(os.environ.get("room_settings", "{}")).get("map", "")
+    if not options.no_inited and not map_name.startswith("hangs"):
         params = {"settings": options.settings} if options.settings else {}
         socket.send_json({"jsonrpc": "2.0", "method": "inited", "params": params, "id": 1})
         if options.sent:

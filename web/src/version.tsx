@@ -43,11 +43,11 @@ export const versionState = (v: Version, archives: number): string =>
 
 export function VersionVerbs({ v, after }: { v: Version; after: () => void }) {
   const of = { fleet: v.fleet, version: v.name };
-  return v.enabled
+  return v.enabled && !v.quarantined
     ? <Act verb={`Disable ${v.fleet} ${v.name}`} label="Disable" small danger
       text={`Nobody can join ${v.name} any more. ${v.rooms > 0 ? `Its ${count(v.rooms, 'room')} and who is in them go on to their end.` : 'It has no room now.'}`}
       run={() => change('/v1/versions/disable', of)} done={`Nobody can join ${v.fleet} ${v.name} any more.`} after={after} />
     : <Act verb={`Enable ${v.fleet} ${v.name}`} label="Enable" small
-      {...(v.quarantined ? { text: 'This ends the quarantine, and players can join again. If its servers still crash, it is quarantined again after five crashes within a minute.' } : {})}
+      {...(v.quarantined ? { text: 'This ends the quarantine, and players can join again. If its servers still fail to start, it is quarantined again.' } : {})}
       run={() => change('/v1/versions/enable', of)} done={`Players can join ${v.fleet} ${v.name}.`} after={after} />;
 }

@@ -374,11 +374,10 @@ static void hosts_fail_and_are_overloaded(void **state)
                                    of(2, "eu-2", HOST_PASSED_FAILING)};
     facts.hosts = hosts;
     facts.n_hosts = 2;
-    hosts[1].failures = 3;
+    hosts[1].failed_why = "no port is free";
     hosts[1].backoff_left_ms = 40 * 1000;
     is_found(&facts, "hosts_failing", CHECKUP_WARNING,
-             "1 of 2 hosts in EU is failing: eu-2 (3 starts in a row failed; tried again in 40 "
-             "s).");
+             "1 of 2 hosts in EU is failing: eu-2 (no port is free; tried again in 40 s).");
     hosts[1].passed_over = HOST_PASSED_OVERLOADED;
     hosts[1].memory_percent = 97;
     hosts[1].cpu_percent = 20;
@@ -410,16 +409,17 @@ static void versions_are_turned_off(void **state)
 {
     (void)state;
     struct checkup_facts facts = healthy();
-    struct checkup_version bad = {
-        .fleet = "arena", .name = "1.2", .reason = "5 servers crashed within 60 s"};
+    struct checkup_version bad = {.fleet = "arena",
+                                  .name = "1.2",
+                                  .reason = "It failed to start on 2 hosts in EU: no such map"};
     struct checkup_fleet played = {
         .name = "arena", .provider = PROVIDER_AGENT, .versions = 2, .versions_enabled = 1};
     facts.fleets = &played;
     facts.quarantined = &bad;
     facts.n_quarantined = 1;
-    is_found(&facts, "version_quarantined", CHECKUP_WARNING,
-             "Version 1.2 of arena was turned off because its servers crash: 5 servers crashed "
-             "within 60 s.");
+    is_found(
+        &facts, "version_quarantined", CHECKUP_WARNING,
+        "Version 1.2 of arena is quarantined. It failed to start on 2 hosts in EU: no such map.");
     facts.n_quarantined = 0;
     is_not_found(&facts);
     played.versions_enabled = 0;

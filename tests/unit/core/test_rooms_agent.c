@@ -174,7 +174,8 @@ static void who_is_refused_is_told_when_a_host_is_back(void **state)
     heard.host_heard = (struct host_heard){.server = spawned(f)->row.server,
                                            .spawn = true,
                                            .err = ERR_SPAWN_FAILED,
-                                           .text = STR("no such binary")};
+                                           .fault = FAULT_OF_HOST,
+                                           .text = STR("no port is free")};
     step(f, &heard);
     assert_int_equal(retry_after_ms(f, conn, ERR_SPAWN_FAILED), 10 * 1000);
     rooms_pass(f, 4000);
@@ -283,7 +284,7 @@ static void a_host_is_not_blamed_for_the_login_service(void **state)
     refused_with(f, conn, ERR_SPAWN_FAILED,
                  "the login service gave no token for the server: it answered 403");
     assert_int_equal(count_effects(f, EFFECT_SPAWN, 0), 0);
-    assert_int_equal(host_passed_over(the_host(f, h)), HOST_PASSED_NOT);
+    assert_int_equal(host_passed_over(f->core, the_host(f, h)), HOST_PASSED_NOT);
     assert_int_equal(room->row.state, ROOM_ENDING);
 }
 
@@ -301,7 +302,7 @@ static void a_host_is_not_blamed_for_a_slow_login_service(void **state)
     rooms_pass(f, 4 * 1000);
     refused_with(f, conn, ERR_SPAWN_TIMEOUT,
                  "the login service gave no token for the server in time");
-    assert_int_equal(host_passed_over(the_host(f, h)), HOST_PASSED_NOT);
+    assert_int_equal(host_passed_over(f->core, the_host(f, h)), HOST_PASSED_NOT);
 }
 
 static void a_spawn_that_never_reached_its_host_goes_elsewhere(void **state)
@@ -385,7 +386,7 @@ static void the_agents_own_report_of_a_timeout_is_one(void **state)
     host_runs(h, room);
     rooms_pass(f, 29900); /* clocks differ */
     struct event e = says(room, AGENT_FAILED, 1);
-    e.agent.ran = e.agent.ended_by_agent = e.agent.timed_out = true;
+    e.agent.ran = e.agent.timed_out = true;
     e.agent.exit_signal = 9;
     e.agent.text = STR("did not initialise in 30 s");
     e.agent.tail = STR("loading");
@@ -457,7 +458,7 @@ static void a_start_that_was_ended_is_over_when_its_agent_says_so(void **state)
     step(f, &end);
     assert_int_equal(room->row.state, ROOM_ENDING);
     struct event e = says(room, AGENT_FAILED, 1);
-    e.agent.ran = e.agent.ended_by_agent = true;
+    e.agent.ran = true;
     e.agent.exit_signal = 15;
     e.agent.run_ms = 20;
     host_drops(h, room->row.server);

@@ -300,82 +300,6 @@ static void a_machine_under_another_name_keeps_its_rooms(void **state)
     assert_int_equal(room->row.state, ROOM_OPEN);
 }
 
-static void a_failing_host_is_passed_over_longer_each_time(void **state)
-{
-    struct fixture *f = *state;
-    static const int64_t want_s[] = {10, 20, 40, 80, 160, 300, 300};
-    struct fake_host *h = host_up(f, 0, EU);
-    for (int i = 0; i < 7; i++) {
-        create(f, "ann");
-        struct room *room = spawned(f);
-        struct event e = says(room, AGENT_FAILED, 1);
-        step(f, &e);
-        struct view_host view;
-        assert_true(view_host(f->core, the_host(f, h)->row.id, &view));
-        assert_int_equal(view.backoff_left_ms, want_s[i] * 1000);
-        assert_int_equal(view.passed_over, HOST_PASSED_FAILING);
-        answered(f, EFFECT_PLACED, create(f, "ann"), ERR_NO_HOST);
-        rooms_pass(f, want_s[i] * 1000);
-    }
-    (void)open_room(f, "ann", NULL);
-    create(f, "ben");
-    struct event e = says(spawned(f), AGENT_FAILED, 1);
-    step(f, &e);
-    struct view_host view;
-    assert_true(view_host(f->core, the_host(f, h)->row.id, &view));
-    assert_int_equal(view.backoff_left_ms, 10 * 1000);
-}
-
-/* Else a player whose settings crash a game could close every host to every game. */
-static void a_game_that_exits_by_itself_is_not_its_hosts_fault(void **state)
-{
-    struct fixture *f = *state;
-    static const struct agent_event ends[] = {
-        {.verb = AGENT_FAILED, .ran = true, .exit_code = 0},
-        {.verb = AGENT_FAILED, .ran = true, .exit_signal = 11},
-        {.verb = AGENT_EXITED, .exit_code = 3},
-    };
-    (void)host_up(f, 0, EU);
-    (void)host_up(f, 1, EU);
-    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-        conn_id conn = create(f, "ann");
-        for (int try = 0; try < 2; try++) {
-            struct room *room = spawned(f); /* the second on the other host */
-            struct event e = says(room, ends[i].verb, 1);
-            e.agent.ran = ends[i].ran;
-            e.agent.exit_code = ends[i].exit_code;
-            e.agent.exit_signal = ends[i].exit_signal;
-            int64_t host = room->host->row.id;
-            step(f, &e);
-            struct view_host view;
-            assert_true(view_host(f->core, host, &view));
-            assert_int_equal(view.passed_over, HOST_PASSED_NOT);
-            assert_int_equal(count_notes(f, NOTE_HOST_BACKOFF), 0);
-        }
-        answered(f, EFFECT_PLACED, conn, ERR_SPAWN_FAILED);
-        rooms_pass(f, 61 * 1000);
-    }
-    for (int i = 0; i < 5; i++) { /* … but its version's */
-        if (i % 2 == 0)
-            create(f, "ann");
-        say_exited(f, spawned(f), 1, 3);
-    }
-    assert_int_equal(count_notes(f, NOTE_VERSION_QUARANTINED), 1);
-}
-
-static void an_end_that_nobody_can_explain_is_its_hosts_fault(void **state)
-{
-    struct fixture *f = *state;
-    struct fake_host *h = host_up(f, 0, EU);
-    create(f, "ann");
-    struct event e = says(spawned(f), AGENT_EXITED, 1);
-    e.agent.exit_code = -1;
-    step(f, &e);
-    struct view_host view;
-    assert_true(view_host(f->core, the_host(f, h)->row.id, &view));
-    assert_int_equal(view.passed_over, HOST_PASSED_FAILING);
-}
-
 static void our_own_sleep_makes_no_host_silent(void **state)
 {
     struct fixture *f = *state;
@@ -562,9 +486,6 @@ int main(void)
         ROOMS_TEST(a_room_missing_from_two_heartbeats_is_over),
         ROOMS_TEST(a_spawn_on_its_way_is_not_missing),
         ROOMS_TEST(a_machine_under_another_name_keeps_its_rooms),
-        ROOMS_TEST(a_failing_host_is_passed_over_longer_each_time),
-        ROOMS_TEST(a_game_that_exits_by_itself_is_not_its_hosts_fault),
-        ROOMS_TEST(an_end_that_nobody_can_explain_is_its_hosts_fault),
         ROOMS_TEST(our_own_sleep_makes_no_host_silent),
         ROOMS_TEST(while_nothing_can_be_stored_heartbeats_are_heard),
         ROOMS_TEST(a_second_silence_after_a_lost_batch),

@@ -1,4 +1,4 @@
-/* Versions and deployments: which one players get, switching, going back after crashes. */
+/* Versions and deployments: which one players get, and switching. */
 #include "core/version.h"
 
 #include "fixture.h"
@@ -98,16 +98,6 @@ static void fetch(struct host *host, uint8_t digest)
     host->deployments =
         xrealloc(host->deployments, (host->n_deployments + 1) * sizeof(*host->deployments));
     memset(host->deployments[host->n_deployments++], digest, OPERATE_DIGEST);
-}
-
-/* A server that ends before it is ready, ms after the one before. */
-static void crash_server(struct fixture *f, const char *name, int64_t deployment, int64_t ms)
-{
-    pass(f, ms);
-    f->core->out = &f->batch;
-    version_crashed(f->core, version(f, name), deployment, STR("exit status 1"));
-    f->core->out = NULL;
-    assert_null(core_check(f->core));
 }
 
 /* ── which there are ───────────────────────────────────────────────────────────────────────── */
@@ -324,81 +314,6 @@ static void servers_are_told_what_they_run(void **state)
     assert_int_equal(version_check_deployment(f->core, &room), ERR_VERSION_DISABLED);
 }
 
-/* ── crashes ───────────────────────────────────────────────────────────────────────────────── */
-
-static void five_crashes_in_a_minute_are_too_many(void **state)
-{
-    struct fixture *f = *state;
-    version_use(f->core, arena(f), STR("1.0"));
-    for (int i = 0; i < 4; i++)
-        crash_server(f, "1.0", 0, 1000);
-    assert_int_equal(judge(f, "1.0"), 0);
-    crash_server(f, "1.0", 0, 57 * 1000 + 1); /* a little more than 60 s after the first */
-    assert_int_equal(judge(f, "1.0"), 0);
-    crash_server(f, "1.0", 0, 1000);
-    assert_int_equal(judge(f, "1.0"), 0);
-    crash_server(f, "1.0", 0, 1000);
-    crash_server(f, "1.0", 0, 1000);
-    assert_int_equal(count_notes(f, NOTE_VERSION_QUARANTINED), 0);
-    crash_server(f, "1.0", 0, 57 * 1000);
-    assert_int_equal(count_notes(f, NOTE_VERSION_QUARANTINED), 1);
-    assert_int_equal(judge(f, "1.0"), ERR_VERSION_DISABLED);
-    struct view_version seen;
-    assert_true(view_version(f->core, arena(f)->row.id, 0, &seen));
-    assert_true(seen.quarantined);
-    assert_false(seen.enabled);
-    assert_string_equal(seen.reason,
-                        "5 servers ended in 60 s before they were ready: exit status 1");
-    seal(f);
-    crash(f, 0);
-    assert_int_equal(judge(f, "1.0"), ERR_VERSION_DISABLED);
-    assert_int_equal(turn(f, "arena", "1.0", true), 0);
-    assert_int_equal(judge(f, "1.0"), 0);
-    assert_string_equal(version(f, "1.0")->row.reason, "");
-}
-
-static void the_one_before_goes_on(void **state)
-{
-    struct fixture *f = *state;
-    int64_t good = deploy(f, "2.0", 1);
-    int64_t bad = deploy(f, "2.0", 2);
-    assert_int_equal(switch_to(f, good), 0);
-    assert_int_equal(switch_to(f, bad), 0);
-    for (int i = 0; i < 10; i++)
-        crash_server(f, "2.0", good, 0); /* leftovers of the one before */
-    for (int i = 0; i < 4; i++)
-        crash_server(f, "2.0", bad, 1000);
-    assert_int_equal(version(f, "2.0")->row.deployment, bad);
-    crash_server(f, "2.0", bad, 1000);
-    assert_int_equal(version(f, "2.0")->row.deployment, good);
-    assert_int_equal(judge(f, "2.0"), 0);
-    assert_int_equal(count_notes(f, NOTE_VERSION_QUARANTINED), 1);
-    assert_true(strlen(version(f, "2.0")->row.reason) > 0);
-    /* There is nothing to go back to any more. */
-    for (int i = 0; i < 5; i++)
-        crash_server(f, "2.0", good, 1000);
-    assert_int_equal(judge(f, "2.0"), ERR_VERSION_DISABLED);
-    /* A new deployment lets it in again. */
-    assert_int_equal(switch_to(f, deploy(f, "2.0", 3)), 0);
-    assert_int_equal(judge(f, "2.0"), 0);
-}
-
-static void long_reasons_are_cut_between_characters(void **state)
-{
-    struct fixture *f = *state;
-    char why[900];
-    for (int i = 0; i < 300; i++)
-        memcpy(why + 3 * i, "\xE2\x82\xAC", 3);
-    struct version *v = version_use(f->core, arena(f), STR("1.0"));
-    f->core->out = &f->batch;
-    for (int i = 0; i < VERSION_CRASHES; i++)
-        version_crashed(f->core, v, 0, (struct str){why, sizeof(why)});
-    f->core->out = NULL;
-    assert_true(v->row.quarantined);
-    assert_true(strlen(v->row.reason) >= sizeof(v->row.reason) - 3);
-    assert_true(str_is_utf8(str_of(v->row.reason)));
-}
-
 /* ── check.c ───────────────────────────────────────────────────────────────────────────────── */
 
 static void broken_versions_are_noticed(void **state)
@@ -445,9 +360,6 @@ int main(void)
         VERSION_TEST(a_host_that_goes_away_is_not_waited_for),
         VERSION_TEST(a_switch_goes_on_after_a_crash),
         VERSION_TEST(servers_are_told_what_they_run),
-        VERSION_TEST(five_crashes_in_a_minute_are_too_many),
-        VERSION_TEST(the_one_before_goes_on),
-        VERSION_TEST(long_reasons_are_cut_between_characters),
         VERSION_TEST(broken_versions_are_noticed),
         VERSION_TEST(rows_that_name_nothing_are_refused),
     };

@@ -56,8 +56,8 @@ function VersionCard({ v, archives, after }: { v: Version; archives: Deployment[
       )}>
       {v.quarantined && (
         <div class="quarantine" role="note">
-          <p><strong>Quarantined: {sentence(v.reason ?? 'its servers crashed too often')}</strong> Nobody can join this version until you act.</p>
-          <p>Two ways out: upload an archive that works and switch to it; or, when the crashes had another cause that is mended, enable it.
+          <p><strong>Quarantined: {sentence(v.reason ?? 'its servers do not start')}</strong> Nobody can join it there until a server that Muster starts without a player is ready.</p>
+          <p>Upload an archive that works and switch to it; or, when the failures had another cause that is mended, enable it at once.
             What the servers printed last is on the <a href={`#/servers?fleet=${encodeURIComponent(v.fleet)}&status=gone`}>servers that are gone</a>.</p>
         </div>
       )}

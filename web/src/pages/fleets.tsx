@@ -159,7 +159,7 @@ function VersionRow({ v, archives, after }: { v: Version; archives: number; afte
         <span class="dim">{count(v.rooms, 'room')}</span>
         <span class="version-verbs"><VersionVerbs v={v} after={after} /></span>
       </div>
-      {v.quarantined && <p class="bad">{sentence(v.reason ?? 'Its servers crashed too often')} Nobody can join it until somebody enables it or switches to another deployment.</p>}
+      {v.quarantined && <p class="bad">{sentence(v.reason ?? 'Its servers do not start')} Muster tries it without a player from time to time; enable it to try at once, or switch to another deployment.</p>}
       <p>
         {v.deployment ? `New rooms are started from deployment ${v.deployment}.`
           : archives > 0 ? 'No deployment is in use yet: switch to one.' : 'New rooms are started from a program that is on the hosts.'}
