@@ -275,7 +275,8 @@ static bool is_failing_for_all(const struct host *host)
     LIST_EACH(&host->faults, f, struct fault, on_host)
     {
         const struct fault_region *r = fault_in_region(f->version, host->row.region);
-        if (f->pause.since_core_ms <= host->worked_core_ms || (r && r->quarantined))
+        bool since = f->pause.failures > 0 && f->pause.since_core_ms > host->worked_core_ms;
+        if (!since || (r && r->quarantined))
             continue;
         if (one && one != f->version->fleet)
             return !has_open_room(host);
@@ -324,8 +325,7 @@ static void blame_version(struct core *core, struct room *room, const struct roo
     note_fault(core, room, f);
     count_in_region(core, room, failure);
     if (is_failing_for_all(host))
-        host_failed(core, host, room->row.created_core_ms,
-                    STR("servers of two fleets do not start there"));
+        host_failed(core, room, STR("servers of two fleets do not start there"));
 }
 
 /* A cluster without a free server has not failed. */
@@ -336,7 +336,7 @@ void fault_failed(struct core *core, struct room *room, const struct room_failur
     if (config && config->provider == PROVIDER_AGONES)
         return;
     if (failure->fault == FAULT_OF_HOST || (game && PLANTED(fault_of_host)))
-        host_failed(core, room->host, room->row.created_core_ms, failure->text);
+        host_failed(core, room, failure->text);
     else if (game)
         blame_version(core, room, failure);
 }
@@ -353,7 +353,7 @@ void fault_worked(struct core *core, struct room *room)
         return;
     version->n_suspects = 0;
     if (f)
-        fault_free(f);
+        pause_over(core, &f->pause);
     struct fault_region *r = fault_in_region(version, room->row.region);
     if (r)
         region_free(r);
@@ -363,7 +363,10 @@ void fault_worked(struct core *core, struct room *room)
 void fault_host_is_well(struct core *core, struct host *host)
 {
     pause_over(core, &host->failing);
-    fault_forget_host(host);
+    LIST_EACH(&host->faults, f, struct fault, on_host)
+    {
+        pause_over(core, &f->pause);
+    }
 }
 
 /* ── trials ────────────────────────────────────────────────────────────────────────────────── */
@@ -412,5 +415,45 @@ void faults_settle(struct core *core)
     LIST_EACH(&core->quarantined, r, struct fault_region, in_quarantine)
     {
         try_again(core, r);
+    }
+}
+
+/* ── taking over ───────────────────────────────────────────────────────────────────────────── */
+
+static void take_over_version(struct core *fresh, struct version *version,
+                              const struct version *old)
+{
+    memcpy(version->suspects, old->suspects, sizeof(version->suspects));
+    version->n_suspects = old->n_suspects;
+    LIST_EACH(&old->faults, f, const struct fault, of_version)
+    {
+        struct host *host = host_find(fresh, f->host->row.id);
+        if (host)
+            fault_new(host, version)->pause = f->pause;
+    }
+    LIST_EACH(&old->failing_in, r, const struct fault_region, of_version)
+    {
+        if (r->quarantined && !version->row.quarantined)
+            continue; /* that was lost with its batch */
+        struct fault_region *kept = region_new(version, r->region);
+        kept->times = r->times;
+        kept->first_host = r->first_host;
+        kept->on_others = r->on_others;
+        kept->quarantined = r->quarantined;
+        kept->pause = r->pause;
+        kept->trial = r->trial;
+        memcpy(kept->line, r->line, sizeof(kept->line));
+        if (kept->quarantined)
+            list_append(&fresh->quarantined, &kept->in_quarantine);
+    }
+}
+
+void faults_take_over(struct core *fresh, const struct core *old)
+{
+    size_t at = 0;
+    for (struct version *version = NULL; (version = object_next(fresh, ROW_version, &at));) {
+        const struct version *same = version_find(old, version->row.id);
+        if (same && same->row.deployment == version->row.deployment)
+            take_over_version(fresh, version, same);
     }
 }

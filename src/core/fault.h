@@ -39,7 +39,7 @@ void pause_over(const struct core *core, struct pause *pause);
 
 int64_t pause_left_ms(const struct core *core, const struct pause *pause); /* 0 = it is over */
 
-/* A version that failed to start on a host, and has not started there since. */
+/* A version that failed to start on a host. */
 struct fault {
     struct host *host;
     struct version *version;
@@ -89,6 +89,9 @@ int64_t fault_left_ms(const struct core *core, const struct host *host,
 
 /* How it fails in that region; NULL = it does not, or nobody knows. */
 struct fault_region *fault_in_region(const struct version *version, int8_t region);
+
+/* What the old core knows of versions the fresh one knows. */
+void faults_take_over(struct core *fresh, const struct core *old);
 
 /* On a tick: trials of versions that are quarantined. */
 void faults_settle(struct core *core);

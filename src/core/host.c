@@ -110,13 +110,16 @@ struct effect *host_note(struct core *core, const struct host *host, enum note k
     return note;
 }
 
-void host_failed(struct core *core, struct host *host, int64_t began_core_ms, struct str why)
+void host_failed(struct core *core, const struct room *room, struct str why)
 {
-    if (!pause_failed(core, &host->failing, began_core_ms))
+    struct host *host = room->host;
+    if (!pause_failed(core, &host->failing, room->row.created_core_ms))
         return;
     fault_keep_line(host->failed_why, sizeof(host->failed_why), why);
     struct str kept = text_keep(core, str_of(host->failed_why));
     struct effect *note = host_note(core, host, NOTE_HOST_BACKOFF);
+    note->session = room->row.id;
+    note->server_id = (int32_t)room->row.server;
     note->wall_ms = pause_left_ms(core, &host->failing);
     note->text = kept;
 }
@@ -411,6 +414,7 @@ void host_take_over(struct core *core, struct host *fresh, const struct host *ol
     fresh->servers = old->servers;
     fresh->strangers = old->strangers;
     fresh->failing = old->failing;
+    fresh->worked_core_ms = old->worked_core_ms;
     fresh->beat = old->beat;
     memcpy(fresh->failed_why, old->failed_why, sizeof(fresh->failed_why));
     fresh->leaving = old->leaving;

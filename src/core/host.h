@@ -69,9 +69,8 @@ void host_take_list(struct core *core, struct host *host, const struct host_beat
 /* A note about it: object is its id, chat its name. */
 struct effect *host_note(struct core *core, const struct host *host, enum note kind);
 
-/* It failed to start a server, by its own fault, in an attempt that began then: it is passed over
- * for a while. */
-void host_failed(struct core *core, struct host *host, int64_t began_core_ms, struct str why);
+/* It failed to start the server of that room, by its own fault: it is passed over for a while. */
+void host_failed(struct core *core, const struct room *room, struct str why);
 
 /* Why it gets nothing new. */
 enum host_passed_over host_passed_over(const struct core *core, const struct host *host);

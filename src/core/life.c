@@ -508,6 +508,7 @@ static void take_over_rooms(struct core *fresh, struct core *old)
         if (same)
             host_take_over(fresh, host, same);
     }
+    faults_take_over(fresh, old);
     room_tickets_take_over(fresh, old);
     allocations_take_over(fresh, old);
     rates_take_over(&fresh->rates, &old->rates);

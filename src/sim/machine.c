@@ -18,6 +18,7 @@ enum {
     MACHINE_BEAT_MS = 5000,
     ANSWER_MS = 5000,
     PREPARED_MS = 5000,
+    CALL_MS = 5000,
     DISK_MS = 10 * 1000, /* what is decided is told when a slow disk has it, and the one before */
 };
 
@@ -39,7 +40,7 @@ void machine_init(struct world *w, struct machine *m, int index)
 
 static bool is_cut(const struct world *w, const struct machine *m)
 {
-    return w->now_ms < m->cut_until_ms;
+    return w->now_ms < m->cut_until_ms || w->now_ms < m->stalled_until_ms;
 }
 
 /* ── requests and answers ──────────────────────────────────────────────────────────────────── */
@@ -82,6 +83,8 @@ static void copy_spawn(struct reply *reply, const struct spawn *spawn)
     reply->server = spawn->server;
     reply->session = spawn->session;
     reply->deployment = spawn->deployment ? spawn->digest[0] : -1;
+    reply->tower = str_eq(spawn->fleet, STR("tower"));
+    reply->hangs = spawn->settings.len > 2; /* only who is hostile asks for anything */
     (void)str_copy(reply->tokens, sizeof(reply->tokens), spawn->tokens);
 }
 
@@ -142,21 +145,33 @@ void machine_command(struct world *w, const struct effect *e)
 {
     bool spawn = e->kind == EFFECT_SPAWN || e->kind == EFFECT_PREPARE;
     int index = machine_at(w, spawn ? e->spawn->url : e->ip);
+    if (e->kind == EFFECT_SPAWN)
+        shadow_faults_told(w, e->spawn);
     if (index < 0)
         world_broken(w, "%s to a host that never was", effect_name(e->kind));
     else
         reply_later(w, e, random_between(&w->random, 0, 200))->reply->machine = index;
 }
 
-static void say_heard(struct world *w, const struct reply *command, int err)
+static void say_heard_after(struct world *w, const struct reply *command, int err, int64_t ms)
 {
     struct parcel *parcel = parcel_new(EVENT_HOST_HEARD, 0);
-    parcel->event.host_heard = (struct host_heard){.server = command->server,
-                                                   .spawn = command->kind == EFFECT_SPAWN,
-                                                   .err = err,
-                                                   .fault = FAULT_OF_HOST,
-                                                   .text = err ? STR("no port is free") : STR("")};
-    parcel_send(w, parcel);
+    if (command->kind == EFFECT_SPAWN && (err == ERR_BUSY || err == ERR_IO))
+        shadow_faults_wrong(w, command->server);
+    parcel->event.host_heard =
+        (struct host_heard){.server = command->server,
+                            .spawn = command->kind == EFFECT_SPAWN,
+                            .err = err,
+                            .fault = err == ERR_SPAWN_FAILED ? FAULT_OF_CONFIG : FAULT_OF_HOST,
+                            .text = err ? STR("no port is free") : STR("")};
+    plane_after(w, ms + random_between(&w->random, 0, 3), HAPPENS_PARCEL)->parcel = parcel;
+}
+
+static void say_heard(struct world *w, const struct reply *command, int err)
+{
+    bool slow = random_chance(&w->random, 5);
+    if (!command->unheard)
+        say_heard_after(w, command, err, slow ? random_between(&w->random, 0, 900) : 0);
 }
 
 /* ── processes ─────────────────────────────────────────────────────────────────────────────── */
@@ -241,7 +256,8 @@ static struct process *start_process(struct world *w, struct machine *m,
         m->has[command->deployment] = true; /* fetched first */
     *p = (struct process){.server = command->server, .session = command->session};
     p->state = PROCESS_STARTING;
-    p->fails = random_chance(&w->random, m->fail_percent) || full;
+    p->fails = random_chance(&w->random, m->fail_percent) || full || command->hangs ||
+               (command->tower && w->now_ms < w->tower_broken_until_ms);
     copy_tokens(p, command->tokens);
     p->changes_ms = w->now_ms + random_between(&w->random, 20, slow ? 60 * 1000 : 3000);
     return p;
@@ -298,6 +314,10 @@ static void hear_spawn(struct world *w, struct machine *m, const struct reply *c
         say_heard(w, command, ERR_BUSY);
         return;
     }
+    if (!known && command->tower && random_chance(&w->fault_random, 3)) {
+        say_heard(w, command, ERR_SPAWN_FAILED); /* it has no such binary */
+        return;
+    }
     if (!known)
         (void)start_process(w, m, command);
     say_heard(w, command, 0);
@@ -311,8 +331,23 @@ static void end_process(struct world *w, struct process *p)
     p->changes_ms = w->now_ms + random_between(&w->random, 0, 6000);
 }
 
+/* Whoever asked gives up waiting; what was asked is done when the agent goes on. */
+static void stall_command(struct world *w, const struct machine *m, const struct reply *command)
+{
+    struct reply *kept = xmalloc(sizeof(*kept));
+    *kept = *command;
+    kept->unheard = true;
+    world_after(w, m->stalled_until_ms - w->now_ms + 1, HAPPENS_REPLY)->reply = kept;
+    if (command->kind == EFFECT_SPAWN || command->kind == EFFECT_TERMINATE)
+        say_heard_after(w, command, ERR_IO, CALL_MS);
+}
+
 static void hear_command(struct world *w, struct machine *m, const struct reply *command)
 {
+    if (w->now_ms < m->stalled_until_ms && !m->agent_down && w->now_ms >= m->cut_until_ms) {
+        stall_command(w, m, command);
+        return;
+    }
     struct process *p = process_on(m, command->server);
     bool out_of_reach = is_cut(w, m) || m->agent_down;
     if (out_of_reach && m->cluster)
@@ -437,7 +472,7 @@ static void say_report(struct world *w, struct machine *m, struct process *p)
         .settings = STR(""),
         .text = why_failed(m, report),
         .tail = STR(""),
-        .fault = report->verb == AGENT_FAILED ? FAULT_OF_GAME : FAULT_UNKNOWN,
+        .fault = report->verb == AGENT_FAILED && !m->old ? FAULT_OF_GAME : FAULT_UNKNOWN,
         .ports = {(uint16_t)(30000 + p->server % 10000)},
         .n_ports = 1,
         .pid = (int32_t)p->server,
@@ -495,7 +530,7 @@ void machine_wake(struct world *w, struct machine *m)
         m->next_beat_ms = 0;
     }
     if (w->quiet)
-        m->cut_until_ms = 0;
+        m->cut_until_ms = m->stalled_until_ms = 0;
     if (m->leaving && random_chance(&w->random, 10))
         agent_dies(w, m); /* it was stopped, as it said */
     if (m->agent_down || is_cut(w, m))
@@ -635,7 +670,10 @@ void machine_fault(struct world *w)
     } else if (die < 80) {
         bool long_one = random_chance(&w->random, 15);
         int64_t length = random_between(&w->random, 1000, long_one ? 700 * 1000 : 60 * 1000);
-        m->cut_until_ms = w->now_ms + length;
+        if (!m->cluster && random_chance(&w->fault_random, 30))
+            m->stalled_until_ms = w->now_ms + length;
+        else
+            m->cut_until_ms = w->now_ms + length;
     } else if (die < 90) {
         power_fails(w, m);
     } else if (!m->cluster) {

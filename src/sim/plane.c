@@ -89,6 +89,7 @@ void plane_release(struct node *n, const struct effect *effects, size_t n_effect
         if (e->kind == EFFECT_NOTE) {
             shadow_tickets_judge(w, e);
             shadow_rooms_judge(w, e);
+            shadow_faults_judge(w, e);
             shadow_lines_judge(w, e);
             shadow_lobbies_judge(w, e);
             if ((e->note == NOTE_MATCH_ENDED && str_eq(e->text, STR("Server lost"))) ||
@@ -232,6 +233,7 @@ void plane_falls(struct world *w)
     w->leader = NULL;
     plane_told(w, INT64_MAX); /* what is stored is, though nobody will be told */
     shadow_rooms_crashed(w);
+    shadow_faults_crashed(w);
     operator_plane_died(w);
     matchmaker_plane_died(w);
     seekers_plane_died(w);

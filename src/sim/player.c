@@ -49,6 +49,13 @@ static void ask(struct world *w, struct player *p, enum place_verb verb, size_t 
         .multi = n > 1,
         .settings = STR("{}"),
     };
+    if (w->tower && random_chance(&w->fault_random, 25))
+        place->fleet = STR("tower");
+    if (p->index < w->hostile) {
+        (void)snprintf(parcel->text, sizeof(parcel->text), "{\"map\":\"hangs-%d\"}",
+                       (int)random_between(&w->fault_random, 0, 3));
+        place->settings = str_of(parcel->text);
+    }
     place->auto_create = random_chance(&w->random, 70);
     place->my_region_only = random_chance(&w->random, 20);
     place->region = (int8_t)random_between(&w->random, -1, 2);

@@ -382,7 +382,8 @@ static void judge_seat(struct world *w, const struct shadow_seat *s)
 
 static int64_t queue_ms(const struct world *w, int32_t fleet)
 {
-    return w->config.fleets[fleet == w->pods_id ? w->n_fleets - 1 : 1].queue_ms;
+    size_t last = w->n_fleets - 1 - (w->tower > 0);
+    return w->config.fleets[fleet == w->pods_id ? last : 1].queue_ms;
 }
 
 /* Whoever waits, or is being placed after he waited, has his answer when both times are over. */

@@ -325,6 +325,27 @@ static void enrol(struct core_config *config, enum enrolment_role role)
     core_hash_token(STR("x"), e->hash);
 }
 
+/* Another fleet on the same hosts, whose only version is broken for a while, players who ask for
+ * what hangs, and agents that do not say why something failed. */
+static void add_faults(struct world *w)
+{
+    struct random *r = &w->fault_random;
+    w->hostile = random_chance(r, 50) ? (int)random_between(r, 1, 2) : 0;
+    for (int i = 0; i < w->n_machines; i++)
+        w->machines[i].old = random_chance(r, 20);
+    if (!random_chance(r, 60))
+        return;
+    w->tower = w->n_fleets++;
+    struct fleet_config *tower = &w->config.fleets[w->tower];
+    *tower = w->config.fleets[1];
+    (void)str_copy(tower->name, sizeof(tower->name), STR("tower"));
+    (void)str_copy(tower->game, sizeof(tower->game), STR("tower"));
+    tower->queue_when_full = false;
+    tower->spawn_ms = random_between(r, 5, 30) * 1000;
+    w->tower_broken_until_ms = random_between(r, 0, 900) * 1000;
+    w->config.n_fleets = w->n_fleets;
+}
+
 /* Rooms: a fleet of servers that agents start, hosts to start them on, players who want them. */
 static void add_rooms(struct world *w)
 {
@@ -351,6 +372,7 @@ static void add_rooms(struct world *w)
         player_init(w, &w->players[i], i);
     if (random_chance(r, 70))
         seekers_init(w);
+    add_faults(w);
 }
 
 /* A third of the worlds have two. A die of its own, so that the others stay as they are. */
@@ -364,6 +386,7 @@ void world_init(struct world *w, const struct sim_options *options, struct sim_r
 {
     memset(w, 0, sizeof(*w));
     w->random.state = options->seed;
+    w->fault_random.state = options->seed * 3 + 1;
     w->hash = 0xcbf29ce484222325u;
     w->trace = options->trace;
     w->result = result;
@@ -416,6 +439,7 @@ void world_done(struct world *w)
     shadow_done(w);
     shadow_tickets_done(w);
     shadow_rooms_done(w);
+    shadow_faults_done(w);
     shadow_lines_done(w);
     shadow_lobbies_done(w);
     for (struct heap_node *n = heap_top(&w->queue); n; n = heap_top(&w->queue)) {

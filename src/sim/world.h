@@ -86,6 +86,9 @@ struct reply {
     int32_t err;
     int machine;    /* of a command */
     int deployment; /* of a spawn; -1 = none */
+    bool tower;     /* … of that fleet */
+    bool hangs;     /* … with settings that keep a server from being ready */
+    bool unheard;   /* … whoever sent it waits for its answer no more */
     int64_t server;
     int64_t session;
     char text[TEXT_MAX]; /* JOINED: whose seat it is; KICK_SEAT: the key; ROUTE: the token */
@@ -265,7 +268,13 @@ struct machine {
     int64_t beat;
     bool agent_down;
     int64_t agent_back_ms;
-    int64_t cut_until_ms; /* nothing reaches it and nothing leaves it */
+    int64_t cut_until_ms;     /* nothing reaches it and nothing leaves it */
+    int64_t stalled_until_ms; /* … but it stays there until then */
+    int64_t silent_ms;        /* when the control plane last found it silent */
+    int faulted; /* fleets whose servers failed there since anything worked: 1 arena, 2 tower */
+    int64_t blamed_core_ms;          /* when a failure was last held against it … */
+    int64_t blamed_there_core_ms[2]; /* … and against a version there: of the arena, of the tower */
+    bool old;                        /* its agent does not say whose fault a failure was */
     int64_t next_beat_ms;
     conn_id beating;          /* the last heartbeat */
     int64_t host;             /* its id there; 0 = not told yet */
@@ -468,6 +477,12 @@ struct world {
     bool in_parties; /* those who seek often come with others */
     bool pods;       /* there is a cluster, the last of the machines */
 
+    /* Faults of versions have a die of their own, so that the worlds without stay as they are. */
+    struct random fault_random;
+    size_t tower; /* the fleet of that name, whose version is broken at times; 0 = none */
+    int64_t tower_broken_until_ms;
+    int hostile; /* so many players ask for what no server gets ready with */
+
     struct core_config config;
     int64_t configured;       /* how often it has changed */
     struct store *store;      /* the disk, or the database */
@@ -505,7 +520,8 @@ struct world {
     int64_t before_core_ms;     /* … of the one before */
     int32_t arena_id;           /* the fleets' ids; 0 = not known yet */
     int32_t pods_id;
-    struct map wires; /* conn id → struct wire */
+    struct map starts; /* server id → struct start */
+    struct map wires;  /* conn id → struct wire */
     conn_id next_conn;
     int n_games;
     int n_chats;
@@ -633,6 +649,13 @@ void shadow_rooms_done(struct world *w);
 /* The seat where that account is in that fleet, 0 = none. */
 int64_t shadow_seat_of(const struct world *w, int32_t fleet, const char *account);
 bool shadow_sits(const struct world *w, const struct shadow_seat *s);
+
+/* shadow_fault.c: starts that failed. A host was told to start a server; its agent did wrong. */
+void shadow_faults_told(struct world *w, const struct spawn *spawn);
+void shadow_faults_wrong(struct world *w, int64_t server);
+void shadow_faults_judge(struct world *w, const struct effect *note);
+void shadow_faults_crashed(struct world *w);
+void shadow_faults_done(struct world *w);
 
 /* shadow_line.c: the same of allocations and lines. */
 void shadow_lines_stored(struct world *w, const struct store_batch *batch);
