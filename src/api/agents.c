@@ -362,6 +362,12 @@ static const struct launch *launch_of(const struct agents *a, struct str fleet)
     return NULL;
 }
 
+const char *agents_binary_of(const struct agents *a, const char *fleet)
+{
+    const struct launch *l = launch_of(a, str_of(fleet));
+    return l ? l->binary : "";
+}
+
 static void write_digest(struct json_writer *w, const struct spawn *s)
 {
     char hex[2 * OPERATE_DIGEST + 1];

@@ -27,6 +27,9 @@ struct agents *agents_new(struct doors *doors, const struct access *access, stru
 void agents_free(struct agents *a);
 
 /* How servers are started from now on. Borrowed until the next call. */
+/* What a fleet's servers are started from, as the configuration says; "" when it does not. */
+const char *agents_binary_of(const struct agents *a, const char *fleet);
+
 void agents_configure(struct agents *a, const struct launch *launches, size_t n);
 
 /* What we show to that host's agent when we call it; it is told in the answer to its heartbeat.

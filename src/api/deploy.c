@@ -4,7 +4,9 @@
  *
  *   RECEIVING ──last piece──▶ CHECKING ──▶ OPERATE_DEPLOY ──▶ shown
  *   at any time: refused with a sentence, or the client is gone; then nothing stays. */
+#include "api/agents.h"
 #include "api/call.h"
+#include "api/launch.h"
 #include "api/resource_room.h"
 #include "base/err.h"
 #include "net/loop.h"
@@ -31,6 +33,7 @@ struct upload {
     char path[PATH_MAX]; /* of what has come so far; "" = it has its name */
     int fd;
     int64_t fleet;
+    char binary[LAUNCH_TEXT_MAX]; /* that must be in it; "" = it is on the hosts */
     struct buf piece;
     bool last;
     bool working; /* on another thread: nothing here may be touched */
@@ -86,9 +89,24 @@ static void write_piece(struct upload *u)
     buf_clear(&u->piece);
 }
 
+/* Servers of the fleet can be started from what is unpacked there. */
+static void check_binary(struct upload *u, const char *trial)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof(path), "%s/%s/%s", u->folder, trial, u->binary);
+    bool there = n < (int)sizeof(path) && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    if (!u->binary[0] || (there && st.st_mode & 0100))
+        return;
+    u->err = ERR_BAD_ARCHIVE;
+    (void)snprintf(u->why, sizeof(u->why), "The fleet starts %s, which is not %s.", u->binary,
+                   there ? "executable" : "in the archive");
+}
+
 /* Unpacked once to see that agents can, then kept as it came. */
 static void check_archive(struct upload *u)
 {
+    bool known; /* the same came before, perhaps for another fleet */
     char hex[ARCHIVE_HEX];
     char trial[ARCHIVE_HEX + 8];
     char final[PATH_MAX];
@@ -100,11 +118,12 @@ static void check_archive(struct upload *u)
         failed(u, "stored");
         return;
     }
-    if (access(final, F_OK) == 0)
-        return; /* the same came before */
+    known = access(final, F_OK) == 0;
     u->err = archive_unpack(u->path, u->folder, trial, &archive_limits_default, u->why);
+    if (!u->err)
+        check_binary(u, trial);
     archive_remove(u->folder, trial);
-    if (u->err)
+    if (u->err || known)
         return;
     if (fchmod(u->fd, 0400) != 0 || rename(u->path, final) != 0) {
         failed(u, "stored");
@@ -252,6 +271,9 @@ void handle_deploy(struct call *c)
     u->work.data = u;
     u->call = c;
     u->fleet = fleet;
+    const char *binary = agents_binary_of(c->rest->agents, view_fleet_name(call_core(c), fleet));
+    if (binary[0] != '/')
+        (void)snprintf(u->binary, sizeof(u->binary), "%s", binary);
     crypto_hash_sha256_init(&u->hash);
     (void)snprintf(u->folder, sizeof(u->folder), "%s", c->rest->deployments);
     if (open_file(u) < 0) {

@@ -59,6 +59,24 @@ static void say_fine(const char *name, const struct config *config)
            digest);
 }
 
+/* What no file can say: whether the servers' program is there. */
+static void say_binaries(const struct config *config)
+{
+    for (size_t i = 0; i < config->n_launches; i++) {
+        const struct launch *l = &config->launches[i];
+        if (l->binary[0] != '/')
+            fprintf(stderr,
+                    "note: fleet %s starts %s from a deployment; until there is one "
+                    "('muster deploy %s VERSION ARCHIVE --switch'), its servers cannot start\n",
+                    l->fleet, l->binary, l->fleet);
+        else if (access(l->binary, X_OK) != 0)
+            fprintf(stderr,
+                    "note: fleet %s starts %s, which cannot be executed on this machine; each host "
+                    "needs it\n",
+                    l->fleet, l->binary);
+    }
+}
+
 static int check(const char *path, struct config *config)
 {
     struct config_mistakes mistakes;
@@ -70,6 +88,7 @@ static int check(const char *path, struct config *config)
         return EXIT_REFUSED;
     }
     say_fine(strcmp(path, "-") == 0 ? "standard input" : path, config);
+    say_binaries(config);
     return EXIT_DONE;
 }
 

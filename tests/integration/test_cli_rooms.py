@@ -20,7 +20,7 @@ from muster_proc import binary, run
 from players import Player, fleets
 from terminal import Terminal
 
-arena = pytest.mark.muster(fleets=fleets(), default_region="EU")
+arena = pytest.mark.muster(fleets=fleets(binary="game"), default_region="EU")
 
 
 @pytest.fixture(autouse=True)
@@ -244,10 +244,16 @@ def test_life_of_a_ban(scene, cli):
 # --- hosts, versions, seats
 
 
+def executable(name):
+    info = tarfile.TarInfo(name)
+    info.mode = 0o755
+    return info
+
+
 @arena
 def test_a_version_that_is_not_switched_to_is_not_the_one_played(host, world, cli, tmp_path):
     with tarfile.open(tmp_path / "game.tar.gz", mode="w:gz") as out:
-        out.addfile(tarfile.TarInfo("game"))
+        out.addfile(executable("game"))
     cli("deploy", "arena", "2.0", str(tmp_path / "game.tar.gz"))
     cli("room", "create", "arena")
     assert host.spawned.get(timeout=10).spawn["version"] == "1.0"
@@ -279,7 +285,7 @@ def test_what_operators_turn_off_and_on(scene, world, cli):
     query = {"fleet": "arena", "version": "1.0"}
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as out:
-        out.addfile(tarfile.TarInfo("game"))
+        out.addfile(executable("game"))
     world.api.ask("POST", "/v1/deployments", query, body=archive.getvalue(),
                   content_type="application/octet-stream")
     snapshot.check("operators", sheet(
@@ -414,7 +420,7 @@ def test_bots_say_why_they_get_no_seat(world):
 def test_an_upload_shows_bytes_and_rate(cli, world, tmp_path):
     path = tmp_path / "game.tar.gz"
     with tarfile.open(path, "w:gz", compresslevel=0) as archive:
-        info = tarfile.TarInfo("data")
+        info = executable("game")
         info.size = 8 << 20
         archive.addfile(info, io.BytesIO(bytes(8 << 20)))
     with Terminal("deploy", "arena", "2.0", path, *where(world), columns=80) as terminal:

@@ -16,7 +16,7 @@ from players import fleets, token_of
 
 @pytest.fixture
 def world(make_world):
-    return make_world(fleets=fleets())
+    return make_world(fleets=fleets(binary="bin/server"))
 
 
 def tar_of(files, mode="w:gz"):
@@ -40,7 +40,9 @@ def zip_of(**files):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            info = zipfile.ZipInfo(name)
+            info.external_attr = 0o100755 << 16
+            archive.writestr(info, content)
     return out.getvalue()
 
 
@@ -61,7 +63,7 @@ def kept(world):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-@pytest.mark.parametrize("archive", [GOOD, zip_of(server="x" * 100000)], ids=["tar.gz", "zip"])
+@pytest.mark.parametrize("archive", [GOOD, zip_of(**{"bin/server": "x" * 100000})], ids=["tar.gz", "zip"])
 def test_archive_is_kept_by_its_digest_and_given_to_agents(world, archive):
     digest = hashlib.sha256(archive).hexdigest()
     answer = upload(world, archive)
@@ -103,6 +105,31 @@ def test_what_is_no_archive_is_refused(world, archive):
     answer = upload(world, archive)
     assert (answer.status, answer.json["error"]["code"]) == (400, "bad_archive")
     assert kept(world) == []
+
+
+LACKING = {
+    "nothing of it": ([("bin/other", tarfile.REGTYPE, b"x")], "which is not in the archive"),
+    "a folder": ([("bin/server/x", tarfile.REGTYPE, b"x")], "which is not in the archive"),
+}
+
+
+@pytest.mark.parametrize("files, why", LACKING.values(), ids=LACKING.keys())
+def test_an_archive_without_the_fleets_binary_is_refused(world, files, why):
+    answer = upload(world, tar_of(files))
+    assert (answer.status, answer.json["error"]["code"]) == (400, "bad_archive")
+    assert answer.json["error"]["message"] == f"The fleet starts bin/server, {why}.", answer
+    assert kept(world) == []
+
+
+def test_a_binary_that_is_not_executable_is_refused(world):
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as out:
+        info = tarfile.TarInfo("bin/server")
+        info.mode = 0o644
+        out.addfile(info)
+    answer = upload(world, archive.getvalue())
+    assert answer.json["error"]["message"] == (
+        "The fleet starts bin/server, which is not executable."), answer
 
 
 def first_words(world, token, fleet):
@@ -154,7 +181,7 @@ def test_nobody_waits_for_an_upload(world):
     """Heartbeats are answered while 100 MiB come in."""
     server = world.server(beat_every_s=0.05)
     noise = random.Random(1).randbytes(100 << 20)
-    blob = tar_of([("blob", tarfile.REGTYPE, noise)], "w")
+    blob = tar_of([("bin/server", tarfile.REGTYPE, noise)], "w")
     answers = []
     thread = threading.Thread(target=lambda: answers.append(upload(world, blob)))
     thread.start()
