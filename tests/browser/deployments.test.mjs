@@ -116,7 +116,7 @@ test('one that only crashes is quarantined; the page says why and how to get out
     await muster.ask('POST', '/create/hello/main/1.0', {}, ann);
     return (await version()).quarantined;
   }, 'three crashes');
-  await page.getByText(/^Quarantined: .*status 7/).waitFor();
+  await page.getByText(/^Quarantined: .*no such map/).waitFor();
   await page.getByText('Upload an archive that works').waitFor();
   await accessible(page, 'deployments');
   await fitsPhone(page, 'deployments');
