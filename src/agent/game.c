@@ -127,7 +127,7 @@ static void put_exit(struct json_writer *w, const struct process_end *end)
 }
 
 /* Whose fault it is that it was not ready, in a word; NULL = nobody can tell. */
-static const char *cause_of(const struct game *g)
+static const char *game_cause(const struct game *g)
 {
     if (g->timed_out)
         return "game";
@@ -139,7 +139,7 @@ static const char *cause_of(const struct game *g)
 }
 
 /* The same of a process that could not even be started. */
-static const char *cause_of_error(int err)
+static const char *game_error_cause(int err)
 {
     bool config = err == ERR_SPAWN_FAILED || err == ERR_NOT_FOUND || err == ERR_BAD_ARCHIVE;
     return config ? "configuration" : "host";
@@ -262,7 +262,7 @@ void games_process_over(void *user, struct process *p)
     else if (g->called_inited)
         tell_exited(g, tail);
     else
-        tell_failed(g, cause_of(g), failure, tail);
+        tell_failed(g, game_cause(g), failure, tail);
     buf_done(&lines);
     log_line(LOG_INFO, "a game server is over",
              "server=%" PRId64 " exit_code=%d exit_signal=%d run_ms=%" PRId64
@@ -366,7 +366,7 @@ static void on_folder(void *user, const char *folder, int err, const char *why)
         discard(g);
         return;
     }
-    tell_failed(g, cause_of_error(err), folder ? sentence : why, STR(""));
+    tell_failed(g, game_error_cause(err), folder ? sentence : why, STR(""));
     lay_to_rest(g);
 }
 

@@ -289,7 +289,7 @@ static int error_of(const struct http_reply *reply)
 
 /* An agent refuses with spawn_failed or bad_argument when there is no such binary or deployment,
  * and with other words when it has no place, or leaves. */
-static enum fault_cause fault_of(const struct http_reply *reply)
+static enum fault_cause refusal_fault(const struct http_reply *reply)
 {
     char why[JSON_WHY_MAX];
     struct json *root = json_parse(reply->body, why);
@@ -323,7 +323,7 @@ static void on_command_done(void *user, const struct http_reply *reply)
         log_failure(call, agents_why(reply, why));
     struct heard *h = tell(call->agents, call->server, call->spawn, err, why);
     if (err == ERR_SPAWN_FAILED)
-        h->fault = fault_of(reply);
+        h->fault = refusal_fault(reply);
 }
 
 /* Nothing is owed of a kick: a server that does not hear it keeps a player whose seat is gone. */

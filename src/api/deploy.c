@@ -90,7 +90,7 @@ static void write_piece(struct upload *u)
 }
 
 /* Servers of the fleet can be started from what is unpacked there. */
-static void check_binary(struct upload *u, const char *trial)
+static void deploy_check_binary(struct upload *u, const char *trial)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -121,7 +121,7 @@ static void check_archive(struct upload *u)
     known = access(final, F_OK) == 0;
     u->err = archive_unpack(u->path, u->folder, trial, &archive_limits_default, u->why);
     if (!u->err)
-        check_binary(u, trial);
+        deploy_check_binary(u, trial);
     archive_remove(u->folder, trial);
     if (u->err || known)
         return;

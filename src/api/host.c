@@ -689,8 +689,8 @@ static void read_exit(struct reader *r, const struct json *v, struct agent_event
 }
 
 /* An agent that does not say whose fault it was says how the server ended, when it ran. */
-static enum fault_cause read_fault(struct reader *r, const struct json *v,
-                                   const struct agent_event *e)
+static enum fault_cause event_read_fault(struct reader *r, const struct json *v,
+                                         const struct agent_event *e)
 {
     static const enum fault_cause causes[] = {FAULT_OF_GAME, FAULT_OF_HOST, FAULT_OF_CONFIG};
     bool exited = json_member(v, "exit_code") || json_member(v, "exit_signal");
@@ -715,7 +715,7 @@ static void read_event(struct reader *r, struct call *c, const struct json *v, s
         e->timed_out = read_bool(r, v, "timed_out");
         e->ran = json_member(v, "exit_code") || json_member(v, "exit_signal");
         read_exit(r, v, e);
-        e->fault = read_fault(r, v, e);
+        e->fault = event_read_fault(r, v, e);
         e->text = read_end(r, v, "text", SENTENCE_MAX);
         break;
     case AGENT_EXITED:

@@ -60,7 +60,7 @@ static void say_fine(const char *name, const struct config *config)
 }
 
 /* What no file can say: whether the servers' program is there. */
-static void say_binaries(const struct config *config)
+static void config_say_binaries(const struct config *config)
 {
     for (size_t i = 0; i < config->n_launches; i++) {
         const struct launch *l = &config->launches[i];
@@ -88,7 +88,7 @@ static int check(const char *path, struct config *config)
         return EXIT_REFUSED;
     }
     say_fine(strcmp(path, "-") == 0 ? "standard input" : path, config);
-    say_binaries(config);
+    config_say_binaries(config);
     return EXIT_DONE;
 }
 

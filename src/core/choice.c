@@ -57,7 +57,7 @@ static void pass_over(const struct core *core, const struct host *host,
     passed->why = host->failed_why;
 }
 
-static void block(struct passed *passed, int64_t left_ms, const char *line)
+static void passed_block(struct passed *passed, int64_t left_ms, const char *line)
 {
     if (passed->blocked++ > 0 && left_ms >= passed->blocked_ms)
         return;
@@ -83,7 +83,7 @@ static struct host *best_in(const struct core *core, const struct choice *c, int
         else if (reason != HOST_PASSED_NOT)
             pass_over(core, host, reason, passed);
         else if (closed || left_ms > 0)
-            block(passed, closed ? pause_left_ms(core, &failing->pause) : left_ms, line);
+            passed_block(passed, closed ? pause_left_ms(core, &failing->pause) : left_ms, line);
         else if (!best || is_better(host, best))
             best = host;
     }
@@ -110,8 +110,8 @@ static int64_t whole_seconds(int64_t ms)
 }
 
 /* "build 1.0 of arena failed to start on 2 hosts; next try in 8 s: LINE" */
-static void explain_version(const struct choice *c, const struct passed *passed,
-                            char why[CHOICE_WHY_MAX])
+static void passed_explain_version(const struct choice *c, const struct passed *passed,
+                                   char why[CHOICE_WHY_MAX])
 {
     add(why, "build %s of %s failed to start on %d host%s; next try in %" PRId64 " s",
         c->version->row.name, c->fleet->row.name, passed->blocked, passed->blocked > 1 ? "s" : "",
@@ -121,7 +121,8 @@ static void explain_version(const struct choice *c, const struct passed *passed,
 }
 
 /* "no healthy host in EU: 2 overloaded, 1 silent for 41 s" */
-static void explain_hosts(const struct passed *passed, const char *where, char why[CHOICE_WHY_MAX])
+static void passed_explain_hosts(const struct passed *passed, const char *where,
+                                 char why[CHOICE_WHY_MAX])
 {
     const char *before = ": ";
     add(why, "no healthy host in %s", where);
@@ -150,11 +151,11 @@ static void explain(const struct choice *c, const struct passed *passed, const c
     for (int r = HOST_PASSED_NOT + 1; r < HOST_PASSED_REASONS; r++)
         others += passed->count[r];
     if (others > 0 || passed->blocked == 0)
-        explain_hosts(passed, where, why);
+        passed_explain_hosts(passed, where, why);
     if (others > 0 && passed->blocked > 0)
         add(why, "; ");
     if (passed->blocked > 0)
-        explain_version(c, passed, why);
+        passed_explain_version(c, passed, why);
 }
 
 /* What failed is known to be tried again; what a heartbeat may change can change any moment. */

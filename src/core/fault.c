@@ -51,7 +51,7 @@ int64_t pause_left_ms(const struct core *core, const struct pause *pause)
 
 /* ── being ─────────────────────────────────────────────────────────────────────────────────── */
 
-static struct fault *fault_of(const struct host *host, const struct version *version)
+static struct fault *fault_here(const struct host *host, const struct version *version)
 {
     LIST_EACH(&host->faults, f, struct fault, on_host)
     {
@@ -107,7 +107,7 @@ static void region_free(struct fault_region *r)
 int64_t fault_left_ms(const struct core *core, const struct host *host,
                       const struct version *version)
 {
-    const struct fault *f = version ? fault_of(host, version) : NULL;
+    const struct fault *f = version ? fault_here(host, version) : NULL;
     return f ? pause_left_ms(core, &f->pause) : 0;
 }
 
@@ -133,7 +133,7 @@ void fault_version_done(struct version *version)
 
 /* ── quarantine ────────────────────────────────────────────────────────────────────────────── */
 
-static bool is_quarantined_anywhere(const struct version *version)
+static bool version_is_quarantined(const struct version *version)
 {
     LIST_EACH(&version->failing_in, r, struct fault_region, of_version)
     {
@@ -144,9 +144,9 @@ static bool is_quarantined_anywhere(const struct version *version)
 }
 
 /* The row says what its readers see; what it rests on is here only. */
-static void end_quarantine(struct core *core, struct version *version)
+static void quarantine_end(struct core *core, struct version *version)
 {
-    if (!version->row.quarantined || is_quarantined_anywhere(version))
+    if (!version->row.quarantined || version_is_quarantined(version))
         return;
     version->row.quarantined = 0;
     version->row.reason[0] = '\0';
@@ -157,11 +157,11 @@ void fault_forget_version(struct core *core, struct version *version)
 {
     fault_version_done(version);
     version->n_suspects = 0;
-    end_quarantine(core, version);
+    quarantine_end(core, version);
 }
 
 /* "It failed to start on 2 hosts in EU: LINE". */
-static void set_reason(const struct core *core, const struct fault_region *r)
+static void quarantine_say(const struct core *core, const struct fault_region *r)
 {
     struct row_version *row = &r->version->row;
     char how[48];
@@ -173,10 +173,10 @@ static void set_reason(const struct core *core, const struct fault_region *r)
                    region_name(core, r->region), r->line[0] ? ": " : "", r->line);
 }
 
-static void quarantine(struct core *core, struct fault_region *r)
+static void quarantine_begin(struct core *core, struct fault_region *r)
 {
     struct version *version = r->version;
-    set_reason(core, r);
+    quarantine_say(core, r);
     bool back = version->row.previous != 0;
     if (back) {
         version->row.deployment = version->row.previous;
@@ -200,18 +200,18 @@ static void quarantine(struct core *core, struct fault_region *r)
 
 /* ── a start has failed ────────────────────────────────────────────────────────────────────── */
 
-static bool is_own_settings(struct str settings)
+static bool settings_are_own(struct str settings)
 {
     return settings.len == 0 || str_eq(settings, STR("{}"));
 }
 
 /* True when it says something of the version: it ran as its fleet says, or others failed with other
  * settings. Remembers it. */
-static bool is_evidence(const struct core *core, struct room *room)
+static bool fault_is_evidence(const struct core *core, struct room *room)
 {
     struct version *version = room->version;
     const struct room_ticket *ticket = room_ticket_find(core, room->row.ticket);
-    if (is_own_settings(room->row.settings) || PLANTED(settings_blame_version))
+    if (settings_are_own(room->row.settings) || PLANTED(settings_blame_version))
         return true;
     struct fault_suspect now = {
         .account = ticket ? str_hash(2, str_of(ticket->row.account)) : 0,
@@ -246,7 +246,7 @@ void fault_keep_line(char *dst, size_t cap, struct str from)
 }
 
 /* The last line of its output that is not empty, else the sentence. */
-static struct str last_line(const struct room_failure *failure)
+static struct str fault_last_line(const struct room_failure *failure)
 {
     struct str tail = failure->tail;
     while (tail.len > 0 && (unsigned char)tail.at[tail.len - 1] <= ' ')
@@ -257,7 +257,7 @@ static struct str last_line(const struct room_failure *failure)
     return tail.len > 0 ? (struct str){tail.at + from, tail.len - from} : failure->text;
 }
 
-static bool has_open_room(const struct host *host)
+static bool host_has_open_room(const struct host *host)
 {
     LIST_EACH(&host->rooms, room, const struct room, on_host)
     {
@@ -269,7 +269,7 @@ static bool has_open_room(const struct host *host)
 
 /* True when versions of two fleets have failed there since anything worked. Those that are
  * quarantined are known to be the cause themselves. */
-static bool is_failing_for_all(const struct host *host)
+static bool host_fails_for_all(const struct host *host)
 {
     const struct fleet *one = NULL;
     LIST_EACH(&host->faults, f, struct fault, on_host)
@@ -279,13 +279,13 @@ static bool is_failing_for_all(const struct host *host)
         if (!since || (r && r->quarantined))
             continue;
         if (one && one != f->version->fleet)
-            return !has_open_room(host);
+            return !host_has_open_room(host);
         one = f->version->fleet;
     }
     return false;
 }
 
-static void note_fault(struct core *core, const struct room *room, const struct fault *f)
+static void fault_note(struct core *core, const struct room *room, const struct fault *f)
 {
     struct str name = text_keep(core, str_of(room->version->row.name));
     struct effect *note = room_note(core, room, NOTE_VERSION_BACKOFF);
@@ -293,13 +293,13 @@ static void note_fault(struct core *core, const struct room *room, const struct 
     note->wall_ms = pause_left_ms(core, &f->pause);
 }
 
-static void count_in_region(struct core *core, const struct room *room,
-                            const struct room_failure *failure)
+static void region_count(struct core *core, const struct room *room,
+                         const struct room_failure *failure)
 {
     struct fault_region *r = fault_in_region(room->version, room->row.region);
     if (!r)
         r = region_new(room->version, room->row.region);
-    fault_keep_line(r->line, sizeof(r->line), last_line(failure));
+    fault_keep_line(r->line, sizeof(r->line), fault_last_line(failure));
     if (failure->fault != FAULT_OF_GAME)
         return; /* it may not have run */
     r->on_others |= r->times > 0 && r->first_host != room->row.host;
@@ -308,23 +308,23 @@ static void count_in_region(struct core *core, const struct room *room,
     if (r->quarantined)
         (void)pause_failed(core, &r->pause, room->row.created_core_ms);
     else if (r->on_others || r->times >= QUARANTINE_TIMES)
-        quarantine(core, r);
+        quarantine_begin(core, r);
 }
 
-static void blame_version(struct core *core, struct room *room, const struct room_failure *failure)
+static void version_blame(struct core *core, struct room *room, const struct room_failure *failure)
 {
     struct host *host = room->host;
     /* One that was on its way out says nothing about what runs now. */
-    if (room->row.deployment != room->version->row.deployment || !is_evidence(core, room))
+    if (room->row.deployment != room->version->row.deployment || !fault_is_evidence(core, room))
         return;
-    struct fault *f = fault_of(host, room->version);
+    struct fault *f = fault_here(host, room->version);
     if (!f)
         f = fault_new(host, room->version);
     if (!pause_failed(core, &f->pause, room->row.created_core_ms))
         return;
-    note_fault(core, room, f);
-    count_in_region(core, room, failure);
-    if (is_failing_for_all(host))
+    fault_note(core, room, f);
+    region_count(core, room, failure);
+    if (host_fails_for_all(host))
         host_failed(core, room, STR("servers of two fleets do not start there"));
 }
 
@@ -338,7 +338,7 @@ void fault_failed(struct core *core, struct room *room, const struct room_failur
     if (failure->fault == FAULT_OF_HOST || (game && PLANTED(fault_of_host)))
         host_failed(core, room, failure->text);
     else if (game)
-        blame_version(core, room, failure);
+        version_blame(core, room, failure);
 }
 
 /* ── it works ──────────────────────────────────────────────────────────────────────────────── */
@@ -346,7 +346,7 @@ void fault_failed(struct core *core, struct room *room, const struct room_failur
 void fault_worked(struct core *core, struct room *room)
 {
     struct version *version = room->version;
-    struct fault *f = fault_of(room->host, version);
+    struct fault *f = fault_here(room->host, version);
     room->host->worked_core_ms = core->now.core_ms;
     pause_over(core, &room->host->failing);
     if (room->row.deployment != version->row.deployment)
@@ -357,7 +357,7 @@ void fault_worked(struct core *core, struct room *room)
     struct fault_region *r = fault_in_region(version, room->row.region);
     if (r)
         region_free(r);
-    end_quarantine(core, version);
+    quarantine_end(core, version);
 }
 
 void fault_host_is_well(struct core *core, struct host *host)
@@ -382,7 +382,7 @@ static bool trial_is_over(struct core *core, struct fault_region *r)
     return true;
 }
 
-static void try_again(struct core *core, struct fault_region *r)
+static void trial_start(struct core *core, struct fault_region *r)
 {
     struct no_host none;
     struct version *version = r->version;
@@ -400,27 +400,27 @@ static void try_again(struct core *core, struct fault_region *r)
 }
 
 /* A quarantine that was stored before this start is found out again, if it holds. */
-static void lift_stored(struct core *core)
+static void quarantine_lift_stored(struct core *core)
 {
     size_t at = 0;
     for (struct version *version = NULL; (version = object_next(core, ROW_version, &at));)
-        end_quarantine(core, version);
+        quarantine_end(core, version);
 }
 
 void faults_settle(struct core *core)
 {
     if (!core->quarantine_known)
-        lift_stored(core);
+        quarantine_lift_stored(core);
     core->quarantine_known = true;
     LIST_EACH(&core->quarantined, r, struct fault_region, in_quarantine)
     {
-        try_again(core, r);
+        trial_start(core, r);
     }
 }
 
 /* ── taking over ───────────────────────────────────────────────────────────────────────────── */
 
-static void take_over_version(struct core *fresh, struct version *version,
+static void version_take_over(struct core *fresh, struct version *version,
                               const struct version *old)
 {
     memcpy(version->suspects, old->suspects, sizeof(version->suspects));
@@ -454,6 +454,6 @@ void faults_take_over(struct core *fresh, const struct core *old)
     for (struct version *version = NULL; (version = object_next(fresh, ROW_version, &at));) {
         const struct version *same = version_find(old, version->row.id);
         if (same && same->row.deployment == version->row.deployment)
-            take_over_version(fresh, version, same);
+            version_take_over(fresh, version, same);
     }
 }

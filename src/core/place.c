@@ -123,7 +123,7 @@ static int judge_rates(struct core *core, struct placing *g)
     return 0;
 }
 
-static void give_back_rates(struct core *core, const struct placing *g)
+static void place_give_back_rates(struct core *core, const struct placing *g)
 {
     for (size_t i = 0; i < g->p->n_players; i++)
         rates_give_back(&core->rates, place_rate(g->p->verb), g->p->players[i].account,
@@ -387,7 +387,7 @@ void place(struct core *core, conn_id conn, const struct place *p)
     if (!err)
         err = judge_rates(core, &g);
     if (!err && (err = find_place(core, &g)) == ERR_NO_HOST)
-        give_back_rates(core, &g); /* nothing was started for it */
+        place_give_back_rates(core, &g); /* nothing was started for it */
     if (err)
         (void)refuse(core, &g, err);
 }

@@ -164,7 +164,7 @@ void rates_count(struct rates *r, enum rate_kind kind, struct str account,
 static const struct rate_limit back_limit = {.count = RATE_GIVEN_BACK, .ms = 60 * 1000};
 
 /* The newest of them. */
-static void uncount(struct window *w)
+static void window_uncount(struct window *w)
 {
     if (w->counts[w->newest] == 0)
         return;
@@ -179,5 +179,5 @@ void rates_give_back(struct rates *r, enum rate_kind kind, struct str account, i
         return;
     count(&a->given_back, &back_limit, now_ms);
     for (int i = 0; i < RATE_LIMITS_MAX; i++)
-        uncount(&a->windows[i]);
+        window_uncount(&a->windows[i]);
 }

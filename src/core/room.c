@@ -369,7 +369,7 @@ static struct room *enter(struct core *core, const struct row_room *row, struct 
     return room;
 }
 
-static int64_t start_ms(const struct room *room)
+static int64_t room_start_ms(const struct room *room)
 {
     return room_config(room)->spawn_ms + SPAWN_GRACE_MS;
 }
@@ -397,7 +397,7 @@ struct room *room_new(struct core *core, struct room_ticket *ticket, struct vers
     put_on_host(room, host);
     host->placed++;
     move(core, room, ROOM_STARTING);
-    set_deadline(core, room, core->now.core_ms + start_ms(room));
+    set_deadline(core, room, core->now.core_ms + room_start_ms(room));
     room_owe(core, room, 0);
     (void)room_note(core, room, NOTE_ROOM_SPAWNING);
     return room;
@@ -463,7 +463,7 @@ void room_loaded(struct core *core, struct room *room)
 {
     int8_t state = room->row.state;
     if (state == ROOM_STARTING) /* its agent keeps its time, and we were not there */
-        set_deadline(core, room, core->now.core_ms + start_ms(room));
+        set_deadline(core, room, core->now.core_ms + room_start_ms(room));
     else
         set_deadline(core, room, room->row.deadline_core_ms);
     if (state == ROOM_STARTING || state == ROOM_ENDING)

@@ -404,15 +404,15 @@ static struct host *another_host(const struct core *core, const struct room_tick
     return choose_host(core, &choice, &none);
 }
 
-static bool may_have_run(const struct room_failure *failure)
+static bool failure_may_have_run(const struct room_failure *failure)
 {
     return failure->fault == FAULT_OF_GAME || failure->fault == FAULT_UNKNOWN ||
            (failure->fault == FAULT_OF_NOBODY && !failure->no_login);
 }
 
 /* No process of the game ran for them, so their requests count as if they had not asked. */
-static void give_back_rates(struct core *core, const struct room_ticket *ticket,
-                            const struct room *room)
+static void ticket_give_back_rates(struct core *core, const struct room_ticket *ticket,
+                                   const struct room *room)
 {
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
@@ -426,13 +426,13 @@ void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room
                       const struct room_failure *failure)
 {
     bool late = failure->timed_out;
-    ticket->ran |= may_have_run(failure);
+    ticket->ran |= failure_may_have_run(failure);
     set_outcome(ticket, late ? ROOM_TRY_TIMED_OUT : ROOM_TRY_FAILED);
     /* Without a token for its server no other host would be asked either. */
     struct host *host = late || failure->no_login ? NULL : another_host(core, ticket, failed);
     if (!host) {
         if (ticket->rated && !ticket->ran)
-            give_back_rates(core, ticket, failed);
+            ticket_give_back_rates(core, ticket, failed);
         fail(core, ticket, late ? ERR_SPAWN_TIMEOUT : ERR_SPAWN_FAILED, failure->text);
         return;
     }

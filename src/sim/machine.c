@@ -153,7 +153,7 @@ void machine_command(struct world *w, const struct effect *e)
         reply_later(w, e, random_between(&w->random, 0, 200))->reply->machine = index;
 }
 
-static void say_heard_after(struct world *w, const struct reply *command, int err, int64_t ms)
+static void machine_say_heard(struct world *w, const struct reply *command, int err, int64_t ms)
 {
     struct parcel *parcel = parcel_new(EVENT_HOST_HEARD, 0);
     if (command->kind == EFFECT_SPAWN && (err == ERR_BUSY || err == ERR_IO))
@@ -171,7 +171,7 @@ static void say_heard(struct world *w, const struct reply *command, int err)
 {
     bool slow = random_chance(&w->random, 5);
     if (!command->unheard)
-        say_heard_after(w, command, err, slow ? random_between(&w->random, 0, 900) : 0);
+        machine_say_heard(w, command, err, slow ? random_between(&w->random, 0, 900) : 0);
 }
 
 /* ── processes ─────────────────────────────────────────────────────────────────────────────── */
@@ -332,20 +332,20 @@ static void end_process(struct world *w, struct process *p)
 }
 
 /* Whoever asked gives up waiting; what was asked is done when the agent goes on. */
-static void stall_command(struct world *w, const struct machine *m, const struct reply *command)
+static void machine_stall(struct world *w, const struct machine *m, const struct reply *command)
 {
     struct reply *kept = xmalloc(sizeof(*kept));
     *kept = *command;
     kept->unheard = true;
     world_after(w, m->stalled_until_ms - w->now_ms + 1, HAPPENS_REPLY)->reply = kept;
     if (command->kind == EFFECT_SPAWN || command->kind == EFFECT_TERMINATE)
-        say_heard_after(w, command, ERR_IO, CALL_MS);
+        machine_say_heard(w, command, ERR_IO, CALL_MS);
 }
 
 static void hear_command(struct world *w, struct machine *m, const struct reply *command)
 {
     if (w->now_ms < m->stalled_until_ms && !m->agent_down && w->now_ms >= m->cut_until_ms) {
-        stall_command(w, m, command);
+        machine_stall(w, m, command);
         return;
     }
     struct process *p = process_on(m, command->server);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* A server that a host was told to start. */
-struct start {
+struct sim_start {
     int64_t server;
     bool tower;
     bool own;          /* with its fleet's own settings … */
@@ -25,7 +25,7 @@ struct start {
     int64_t reign;
 };
 
-static bool is_own(struct str settings)
+static bool start_is_own(struct str settings)
 {
     return settings.len == 0 || str_eq(settings, STR("{}"));
 }
@@ -34,14 +34,14 @@ void shadow_faults_told(struct world *w, const struct spawn *spawn)
 {
     if (map_get(&w->starts, (uint64_t)spawn->server))
         return;
-    struct start *s = xcalloc(1, sizeof(*s));
+    struct sim_start *s = xcalloc(1, sizeof(*s));
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)spawn->session);
     const struct row_room_ticket *ticket =
         room ? map_get(&w->shadow_asked, (uint64_t)room->ticket) : NULL;
-    *s = (struct start){
+    *s = (struct sim_start){
         .server = spawn->server,
         .tower = str_eq(spawn->fleet, STR("tower")),
-        .own = is_own(spawn->settings),
+        .own = start_is_own(spawn->settings),
         .settings = str_hash(0, spawn->settings),
         .slept_ms = w->leader->slept_ms,
         .reign = w->reign,
@@ -52,12 +52,12 @@ void shadow_faults_told(struct world *w, const struct spawn *spawn)
 
 void shadow_faults_wrong(struct world *w, int64_t server)
 {
-    struct start *s = map_get(&w->starts, (uint64_t)server);
+    struct sim_start *s = map_get(&w->starts, (uint64_t)server);
     if (s)
         s->wrong = true;
 }
 
-static struct machine *machine_of(struct world *w, int64_t host)
+static struct machine *machine_with_host(struct world *w, int64_t host)
 {
     for (int i = 0; i < w->n_machines; i++) {
         if (w->machines[i].host == host)
@@ -68,7 +68,8 @@ static struct machine *machine_of(struct world *w, int64_t host)
 
 /* The attempt began before the last failure that counted was known: it is of the same outage. What
  * is noted now was decided after the batch before was sealed. */
-static bool counts_twice(const struct world *w, const struct effect *e, int64_t *blamed_core_ms)
+static bool outage_counts_twice(const struct world *w, const struct effect *e,
+                                int64_t *blamed_core_ms)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)e->session);
     bool again = room && *blamed_core_ms > 0 && room->created_core_ms <= *blamed_core_ms;
@@ -76,10 +77,10 @@ static bool counts_twice(const struct world *w, const struct effect *e, int64_t 
     return again;
 }
 
-static void judge_host(struct world *w, const struct effect *e)
+static void fault_judge_host(struct world *w, const struct effect *e)
 {
-    struct machine *m = machine_of(w, e->object);
-    const struct start *s = map_get(&w->starts, (uint64_t)(int64_t)e->server_id);
+    struct machine *m = machine_with_host(w, e->object);
+    const struct sim_start *s = map_get(&w->starts, (uint64_t)(int64_t)e->server_id);
     if (!m || !s)
         return;
     bool both = str_eq(e->text, STR("servers of two fleets do not start there"));
@@ -88,15 +89,15 @@ static void judge_host(struct world *w, const struct effect *e)
         world_broken(w,
                      "I12: host %d is passed over for server %" PRId64 ", which is not its fault",
                      m->index, s->server);
-    if (counts_twice(w, e, &m->blamed_core_ms))
+    if (outage_counts_twice(w, e, &m->blamed_core_ms))
         world_broken(w, "I12: one outage of host %d counts twice", m->index);
 }
 
 /* True when somebody else has asked with other settings. */
-static bool is_not_alone(const struct world *w, const struct start *s)
+static bool start_is_not_alone(const struct world *w, const struct sim_start *s)
 {
     size_t at = 0;
-    for (const struct start *o = NULL; (o = map_next(&w->starts, &at));) {
+    for (const struct sim_start *o = NULL; (o = map_next(&w->starts, &at));) {
         if (!o->own && o->tower == s->tower && o->settings != s->settings &&
             strcmp(o->account, s->account) != 0)
             return true;
@@ -104,26 +105,26 @@ static bool is_not_alone(const struct world *w, const struct start *s)
     return false;
 }
 
-static void judge_version(struct world *w, const struct effect *e)
+static void fault_judge_version(struct world *w, const struct effect *e)
 {
-    struct machine *m = machine_of(w, e->object);
-    const struct start *s = map_get(&w->starts, (uint64_t)(int64_t)e->server_id);
+    struct machine *m = machine_with_host(w, e->object);
+    const struct sim_start *s = map_get(&w->starts, (uint64_t)(int64_t)e->server_id);
     if (!m || !s)
         return;
     if (w->arena_id && s->tower == (e->fleet_id == w->arena_id))
         world_broken(w, "I12: a version is blamed for server %" PRId64 " of another", s->server);
-    if (!s->own && !is_not_alone(w, s))
+    if (!s->own && !start_is_not_alone(w, s))
         world_broken(w, "I12: what %s alone asked for is held against the version", s->account);
-    if (counts_twice(w, e, &m->blamed_there_core_ms[s->tower]))
+    if (outage_counts_twice(w, e, &m->blamed_there_core_ms[s->tower]))
         world_broken(w, "I12: one outage of a version on host %d counts twice", m->index);
     m->faulted |= s->tower ? 2 : 1;
 }
 
 /* Its time is what we were awake of it. */
-static void judge_late(struct world *w, const struct effect *e)
+static void fault_judge_late(struct world *w, const struct effect *e)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)e->session);
-    const struct start *s = room ? map_get(&w->starts, (uint64_t)room->server) : NULL;
+    const struct sim_start *s = room ? map_get(&w->starts, (uint64_t)room->server) : NULL;
     const struct fleet_config *fleet = &w->config.fleets[s && s->tower ? w->tower : 1];
     if (!s || s->reign != w->reign || e->fleet_id != room->fleet || !w->arena_id ||
         (!s->tower && room->fleet != w->arena_id))
@@ -137,17 +138,17 @@ static void judge_late(struct world *w, const struct effect *e)
 
 void shadow_faults_judge(struct world *w, const struct effect *e)
 {
-    struct machine *m = machine_of(w, e->object);
+    struct machine *m = machine_with_host(w, e->object);
     if (e->note == NOTE_HOST_SILENT && m)
         m->silent_ms = w->now_ms;
     else if (e->note == NOTE_ROOM_OPEN && m)
         m->faulted = 0;
     else if (e->note == NOTE_HOST_BACKOFF)
-        judge_host(w, e);
+        fault_judge_host(w, e);
     else if (e->note == NOTE_VERSION_BACKOFF)
-        judge_version(w, e);
+        fault_judge_version(w, e);
     else if (e->note == NOTE_TICKET_FAILED && e->err == ERR_SPAWN_TIMEOUT)
-        judge_late(w, e);
+        fault_judge_late(w, e);
 }
 
 /* What is known of failures is forgotten. */

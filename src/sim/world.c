@@ -327,7 +327,7 @@ static void enrol(struct core_config *config, enum enrolment_role role)
 
 /* Another fleet on the same hosts, whose only version is broken for a while, players who ask for
  * what hangs, and agents that do not say why something failed. */
-static void add_faults(struct world *w)
+static void world_add_faults(struct world *w)
 {
     struct random *r = &w->fault_random;
     w->hostile = random_chance(r, 50) ? (int)random_between(r, 1, 2) : 0;
@@ -372,7 +372,7 @@ static void add_rooms(struct world *w)
         player_init(w, &w->players[i], i);
     if (random_chance(r, 70))
         seekers_init(w);
-    add_faults(w);
+    world_add_faults(w);
 }
 
 /* A third of the worlds have two. A die of its own, so that the others stay as they are. */

@@ -520,7 +520,7 @@ struct world {
     int64_t before_core_ms;     /* … of the one before */
     int32_t arena_id;           /* the fleets' ids; 0 = not known yet */
     int32_t pods_id;
-    struct map starts; /* server id → struct start */
+    struct map starts; /* server id → struct sim_start */
     struct map wires;  /* conn id → struct wire */
     conn_id next_conn;
     int n_games;
