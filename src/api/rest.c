@@ -399,10 +399,27 @@ void rest_before_flush(struct rest *r)
         http_server_go(r->http);
 }
 
+/* What a call waits for may have come while this process was stopped, and is not read yet. */
+static void rest_forgive(struct rest *r, int64_t gap_ms)
+{
+    LIST_EACH(&r->storing, stored, struct call, in_list)
+    {
+        stored->due_ms += gap_ms;
+    }
+    LIST_EACH(&r->asking, asked, struct call, in_list)
+    {
+        asked->due_ms += gap_ms;
+    }
+}
+
 void rest_tick(struct rest *r)
 {
     int64_t now_ms = r->doors->monotonic_ms;
+    int64_t gap_ms = now_ms - r->ticked_ms;
     struct link *n = NULL;
+    if (r->ticked_ms > 0 && gap_ms > DOOR_GAP_MS)
+        rest_forgive(r, gap_ms);
+    r->ticked_ms = now_ms;
     if (r->http)
         http_server_tick(r->http, now_ms);
     while ((n = list_first(&r->storing)) && container_of(n, struct call, in_list)->due_ms <= now_ms)

@@ -96,6 +96,7 @@ struct rest {
     struct buf openapi; /* rendered when it is first asked for */
 
     struct map calls;     /* conn_id -> struct call, while core may answer it */
+    int64_t ticked_ms;    /* 0 = not yet */
     struct list storing;  /* calls that wait for the store, the oldest first */
     struct map waiting;   /* ticket -> chain of calls that wait for its end */
     struct list patient;  /* the same calls */

@@ -182,14 +182,14 @@ def test_a_host_that_stalled_is_used_as_soon_as_it_is_back(make_rooms):
 
 
 def test_the_time_in_which_muster_stood_still_is_nobodys(make_rooms):
-    rooms = make_rooms(world={"host_ms": 2000}, others={
-        "slow": {"arguments": ["--delay", "1"], "spawn_timeout_s": 2}})
+    rooms = make_rooms(spawn_timeout_s=3, world={"host_ms": 2000, "place_ms": 3000},
+                       others={"slow": {"arguments": ["--delay", "1"]}})
     asking = Asking(rooms, 3, "slow")
     rooms.wait(lambda: len(rooms.agent.pids()) >= 6, "game servers and their shims")
     muster = rooms.world.muster.process
     muster.send_signal(signal.SIGSTOP)
     try:
-        time.sleep(8)  # longer than any deadline of theirs
+        time.sleep(14)  # longer than any deadline, place_ms and what is added to it included
     finally:
         muster.send_signal(signal.SIGCONT)
     answers = asking.come_back()
