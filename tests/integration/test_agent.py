@@ -234,6 +234,20 @@ def test_one_that_never_ran_has_no_exit(agent, control, tmp_path):
     assert shown["why"] == failed["text"]
 
 
+def test_whose_fault_it_was_is_told(agent, control, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    agent.spawn(12, "--exit", "3")
+    agent.spawn(13, "--crash")
+    agent.spawn(14, "--no-inited", spawn_timeout_ms=1500)
+    agent.spawn(15, binary=str(script))
+    agent.spawn(16, binary="bin/game", deployment="00" * 32)
+    told = {server: control.await_event(server, "failed")["cause"] for server in range(12, 17)}
+    assert told == {12: "game", 13: "game", 14: "game", 15: "configuration",
+                    16: "configuration"}, told
+
+
 def test_a_room_that_was_given_up(agent, control):
     """An error to inited: it may go by itself, then SIGTERM, then SIGKILL. A repeat gets the same."""
     def answer(event):
