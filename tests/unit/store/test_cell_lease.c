@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "lib/patience.h"
 #include "store/cell_lease.h"
 #include "store/cell_link.h"
 
@@ -184,11 +185,11 @@ static void *take_in_thread(void *arg)
 /* Until one connection waits for another's lock. */
 static void wait_for_a_lock(const char *schema)
 {
-    for (int64_t until_ms = clock_monotonic_ms() + 5000;;) {
+    for (struct patience patience = {0};;) {
         if (postgres_ask(schema, "SELECT count(*) FROM pg_stat_activity"
                                  " WHERE wait_event_type = 'Lock'") > 0)
             return;
-        assert_true(clock_monotonic_ms() < until_ms);
+        assert_true(patience_lasts(&patience));
         usleep(2000);
     }
 }
