@@ -29,7 +29,7 @@ enum {
     LOAD_ANSWER_MS = 30000, /* a page of a table that nobody has read for long */
     ANSWER_MIN_MS = 1000,   /* otherwise lease_ms, between these */
     ANSWER_MAX_MS = 5000,
-    LEAVE_MS = 500, /* for the last words of a node that ends */
+    LEAVE_MS = 2000, /* for the last words of a node that ends */
 
     /* A leader tells of the first of several batches at once, and of the others together. While
      * they come, we look for them ourselves so often, and so long after the last. */

@@ -124,8 +124,8 @@ static void a_server_that_hangs_is_given_up(void **state)
 {
     (void)state;
     struct pg_wish wish = wish_of(postgres_url());
-    wish.answer_ms = 300;
-    wish.connect_ms = 300;
+    wish.answer_ms = 3000;
+    wish.connect_ms = 3000;
     struct pg *pg = NULL;
     struct pg *other = NULL;
     struct why why = {""};
