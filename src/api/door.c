@@ -27,11 +27,11 @@ void doors_done(struct doors *d)
 }
 
 /* Times that are shown are core's plus the distance between the two clocks, and a match must not
- * have begun a millisecond earlier each time somebody looks. The distance seems larger by as much as
- * this process was made to wait between the two readings. A difference beyond that is a clock that
- * was set, and is believed at once: a token that has expired must not be accepted because the machine
- * is busy. Microseconds, because what is cut to milliseconds before it is compared can seem to
- * differ by two of them more. */
+ * have begun a millisecond earlier each time somebody looks. The distance seems larger by as much
+ * as this process was made to wait between the two readings. A difference beyond that is a clock
+ * that was set, and is believed at once: a token that has expired must not be accepted because the
+ * machine is busy. Microseconds, because what is cut to milliseconds before it is compared can seem
+ * to differ by two of them more. */
 int64_t doors_distance(int64_t known_us, int64_t read_us, int64_t waited_us)
 {
     bool same = known_us >= read_us - waited_us - SAME_US && known_us <= read_us + SAME_US;
