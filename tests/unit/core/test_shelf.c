@@ -36,7 +36,7 @@ static void a_shelf_is_always_sorted(void **state)
             assert_true(a < b || (a == b && s->rooms[i - 1]->row.id < s->rooms[i]->row.id));
         }
     }
-    version_done(&version);
+    shelf_done(&version.shelves[EU]);
 }
 
 int main(void)
