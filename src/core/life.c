@@ -405,7 +405,7 @@ int core_loaded(struct core *core, int64_t seq, struct instant now)
     at = 0;
     struct session *session = NULL;
     while (!err && (session = object_next(core, ROW_session, &at)))
-        session_loaded(core, session);
+        err = session_loaded(core, session);
     if (!err)
         err = tickets_loaded(core);
     at = 0;

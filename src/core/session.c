@@ -779,8 +779,13 @@ void session_give_time(struct core *core, struct session *session)
         deadline_set(core, &session->deadline, DEADLINE_CORE, soonest_ms);
 }
 
-void session_loaded(struct core *core, struct session *session)
+int session_loaded(struct core *core, struct session *session)
 {
+    const struct ticket *ticket = ticket_find(core, session->row.ticket);
+    bool wanted = ticket && ticket->row.session == session->row.id &&
+                  (ticket->row.state == TICKET_OPEN || ticket->row.state == TICKET_DONE);
+    if (session_is_live(session) && !wanted)
+        return ERR_FORMAT; /* I4 */
     recount(core, session);
     deadline_set(core, &session->deadline, DEADLINE_CORE, session->row.deadline_core_ms);
     session_give_time(core, session);
@@ -789,4 +794,5 @@ void session_loaded(struct core *core, struct session *session)
         set_reply(core, session, core->config.timeouts.ack_ms);
     else if (session->row.state == SESSION_CANCELLING)
         set_reply(core, session, core->config.timeouts.cancel_repeat_ms);
+    return 0;
 }

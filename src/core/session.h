@@ -124,6 +124,6 @@ bool session_blocks(const struct core *core, const struct server *server, int32_
 void session_give_time(struct core *core, struct session *session);
 
 int session_load_row(struct core *core, const struct row_session *row);
-void session_loaded(struct core *core, struct session *session);
+int session_loaded(struct core *core, struct session *session);
 void session_unlink(struct core *core, struct session *session);
 void session_deadline(struct core *core, struct session *session, enum deadline_kind kind);

@@ -546,7 +546,8 @@ int ticket_loaded(struct core *core, struct ticket *ticket)
 {
     bool holds = ticket->row.state == TICKET_DONE ||
                  (ticket->row.state == TICKET_OPEN && ticket->row.session != 0);
-    if (holds && !session_find(core, ticket->row.session))
+    const struct session *session = session_find(core, ticket->row.session);
+    if (holds && (!session || session->row.ticket != ticket->row.id))
         return ERR_FORMAT;
     if (ticket->row.state == TICKET_OPEN)
         core->tickets_open++;

@@ -79,10 +79,38 @@ static void take_new(struct core *core, struct instant now, struct batch *batch)
         take(core, &events[i], now, batch);
 }
 
+/* What hosts, proxies, operators and game servers say of what was there before: everybody names
+ * the first few of all kinds. */
+static void hear_of_old(struct core *core, struct instant now, struct batch *batch)
+{
+    static const enum agent_verb said[] = {AGENT_INITED, AGENT_FAILED, AGENT_EXITED};
+    static const enum operate_verb done[] = {
+        OPERATE_DRAIN,  OPERATE_END,          OPERATE_KICK,     OPERATE_ABORT_LOBBY,
+        OPERATE_SWITCH, OPERATE_DISABLE_HOST, OPERATE_LIFT_BAN, OPERATE_TERMINATE};
+    for (int64_t id = 1; id <= 4; id++) {
+        take(core, &(struct event){.kind = EVENT_ROUTED, .routed = {.seat = id}}, now, batch);
+        for (size_t i = 0; i < sizeof(done) / sizeof(*done); i++) {
+            struct event e = {.kind = EVENT_OPERATE, .conn = 6};
+            e.operate = (struct operate){.verb = done[i], .target = id, .who = STR("root")};
+            take(core, &e, now, batch);
+        }
+        for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+            struct event e = {.kind = EVENT_AGENT, .conn = 9};
+            e.agent = (struct agent_event){.verb = said[i],
+                                           .server = id,
+                                           .seq = id + (int64_t)i,
+                                           .host = STR("host-1"),
+                                           .account = STR(ROOMS_ACCOUNT)};
+            take(core, &e, now, batch);
+        }
+    }
+}
+
 static void live_on(struct core *core, struct instant now)
 {
     struct batch batch = {0};
     take_new(core, now, &batch);
+    hear_of_old(core, now, &batch);
     for (int i = 0; i < STEPS; i++) {
         now.core_ms += STEP_MS;
         now.wall_ms += STEP_MS;
