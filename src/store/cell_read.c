@@ -85,7 +85,8 @@ static bool read_row(const struct pg_result *r, int row, struct change *c)
             taken = row_take_int(f, &c->row_id, pg_get_int(r, row, column));
         else if (taken && f->type == ROW_text)
             taken = tables_untext(pg_get_bytes(r, row, column), (char *)&c->row_id + f->offset,
-                                  f->size);
+                                  f->size) &&
+                    str_is_utf8(str_of((const char *)&c->row_id + f->offset));
         else if (taken)
             taken = row_take_bytes(f, &c->row_id, pg_get_bytes(r, row, column));
         if (!taken)

@@ -29,7 +29,7 @@ bool row_take_bytes(const struct row_field *f, void *row, struct str v)
         return true;
     }
     if (f->type == ROW_text) {
-        if (v.len >= f->size || (v.len > 0 && memchr(v.at, '\0', v.len)))
+        if (v.len >= f->size || (v.len > 0 && memchr(v.at, '\0', v.len)) || !str_is_utf8(v))
             return false;
         at[v.len] = '\0';
     } else if (f->type == ROW_bytes) {

@@ -9,5 +9,5 @@
 bool row_take_int(const struct row_field *f, void *row, int64_t v);
 
 /* For text, bytes and long. A long one stays borrowed. False when it is too long, and for text with
- * a NUL in it. */
+ * a NUL in it or that is not UTF-8. */
 bool row_take_bytes(const struct row_field *f, void *row, struct str v);

@@ -400,6 +400,8 @@ static void a_damaged_row_fails_the_load(void **state)
     assert_int_equal(store_load(store, ignore, NULL, &tip), 0);
     query(folder, STATE_FILE, "INSERT INTO fleet VALUES (1, printf('%064d', 0))");
     assert_int_equal(store_load(store, ignore, NULL, &tip), ERR_FORMAT);
+    query(folder, STATE_FILE, "UPDATE fleet SET name = CAST(x'fffe' AS TEXT)");
+    assert_int_equal(store_load(store, ignore, NULL, &tip), ERR_FORMAT);
     store_close(store);
     fixture_remove(folder);
 }
