@@ -357,8 +357,9 @@ def agent_table(schema_of_spawn):
                 "responses": dict.fromkeys(map(str, statuses)),
                 "parameters": [{"name": n, "in": "query", "schema": s} for n, s in query]}
         if "{id}" in path:
+            runs = {} if "terminate" in path else {"enum": ["900000", "900001", "900002", "1"]}  # see Host
             made["parameters"].append({"name": "id", "in": "path", "schema": {
-                "type": "string", "pattern": "^[0-9]+$"}})
+                "type": "string", "pattern": "^[0-9]+$", **runs}})
         if about:
             made["requestBody"] = {"content": {"application/json": {"schema": about}}}
         return path, method, made

@@ -196,10 +196,11 @@ class Control(Target):
 
 
 class Host(Target):
-    """An agent, with one game server that speaks and some that leave that to us."""
+    """An agent, with one game server that speaks, one that ends at once without a word, and some that
+    leave their sockets to us."""
 
     doors = ("agent", "game")
-    TALKER, FIRST, SILENT = 900001, 900002, 4
+    OVER, TALKER, FIRST, SILENT = 900000, 900001, 900002, 4
     health = ("GET", f"/servers/{TALKER}", AGENT_TOKEN)
 
     def started(self):
@@ -217,13 +218,24 @@ class Host(Target):
         quiet.write_text('#!/bin/sh\necho "$1"\nexec sleep 100000\n')
         quiet.chmod(0o755)
         patient = {"spawn_timeout_ms": 3600000, "status_period_ms": 3600000, "binary": str(GAME)}
+        self.spawn(self.OVER, **{**patient, "binary": "/bin/false"})
         self.spawn(self.TALKER, **patient)
-        self.control.await_event(self.TALKER, "inited")
+        self.hears(self.TALKER, "inited")
+        self.hears(self.OVER, "failed")
         self.sockets = []
         for server in range(self.FIRST, self.FIRST + self.SILENT):
             self.spawn(server, **{**patient, "binary": str(quiet)})
             with self.agent.follow(server) as log:
                 self.sockets.append(log.line())
+
+    def hears(self, server, event):
+        """The control plane is told that of it."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not self.control.of(server, event):
+            if not self.agent.running or time.monotonic() > deadline:
+                raise Broken(f"there is no word that {server} {event}")
+            with self.control.changed:
+                self.control.changed.wait(0.2)
 
     def spawn(self, server, **options):
         status, answer = self.agent.spawn(server, **options)
@@ -246,10 +258,10 @@ class Host(Target):
         return made
 
     def known(self, door):
+        deadline = time.monotonic() + DEADLINE_S
         if door == "agent":
             self.alive()
             return
-        deadline = time.monotonic() + DEADLINE_S
         while time.monotonic() < deadline:  # ZeroMQ ignores who comes before the last has gone
             if self.is_answered():
                 return

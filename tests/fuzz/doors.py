@@ -347,7 +347,13 @@ def read(path):
 class Run:
     def __init__(self, kind, options):
         self.options = options
-        self.target = kind(options.folder).start()
+        self.target = kind(options.folder)
+        try:
+            self.target.start()
+        except (Broken, OSError, AssertionError) as e:
+            said = tail(self.target)
+            self.target.kill()
+            sys.exit(f"broken at its start: {e}\n{said}")
         self.recent = []
 
     def play(self, made, why):
