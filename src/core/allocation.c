@@ -758,9 +758,9 @@ static int8_t owed_in(const struct row_allocation *row)
 int allocation_load_row(struct core *core, const struct row_allocation *row)
 {
     struct fleet *fleet = fleet_find(core, row->fleet);
-    if (!fleet || row->state <= 0 || row->state >= ALLOCATION_STATES ||
-        (row->bus & ~BUSES_ALL && row->bus != BUS_OWN) || row->seats.len % 8 != 0 ||
-        names_count(row->party) < 1 || names_count(row->friends) < 0 ||
+    if (!fleet || row->state <= 0 || row->state >= ALLOCATION_STATES || row->region < -1 ||
+        row->region >= REGION_CODES || (row->bus & ~BUSES_ALL && row->bus != BUS_OWN) ||
+        row->seats.len % 8 != 0 || names_count(row->party) < 1 || names_count(row->friends) < 0 ||
         allocation_named(core, allocation_owner(row), str_of(row->name)))
         return ERR_FORMAT;
     struct allocation *a = enter(core, row, fleet);

@@ -523,6 +523,7 @@ struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struc
 int room_ticket_load_row(struct core *core, const struct row_room_ticket *row)
 {
     if (!fleet_find(core, row->fleet) || row->state <= 0 || row->state >= ROOM_TICKET_STATES ||
+        row->region < -1 || row->region >= REGION_CODES ||
         (row->key_len != 0 && row->key_len != OPERATE_DIGEST))
         return ERR_FORMAT;
     struct room_ticket *ticket = enter(core, row);
