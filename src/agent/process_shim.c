@@ -247,8 +247,8 @@ void shim_forget_spare(struct processes *ps, pid_t pid)
         close(ps->spares[i].fd);
         sweep_ahead(ps, ps->spares[i].home);
         ps->spares[i] = ps->spares[--ps->n_spares];
-        if (ps->spares_at_ms == 0) /* one that cannot live is not started all the time */
-            ps->spares_at_ms = proc_monotonic_ms() + REPLACE_AGAIN_MS;
+        /* One that cannot live is not started all the time, also while others are laid in. */
+        ps->spares_at_ms = proc_monotonic_ms() + REPLACE_AGAIN_MS;
         processes_arm(ps);
         return;
     }

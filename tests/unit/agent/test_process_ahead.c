@@ -140,6 +140,42 @@ static void what_was_begun_ends_with_its_shim(void **state)
     end(&w);
 }
 
+/* How often a shim was started that writes a byte and ends. */
+static int count_starts(const struct world *w)
+{
+    char path[96];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/starts", w->folder);
+    return stat(path, &st) == 0 ? (int)st.st_size : 0;
+}
+
+/* As soon as one has ended, no other is started for a second. */
+static void a_shim_that_cannot_live_is_not_started_all_the_time(void **state)
+{
+    (void)state;
+    static struct world w;
+    char folder[80], shim[96];
+    pid_t children[CHILDREN_MAX];
+    struct process_ops ops = {.over = on_over, .user = &w};
+    prepare(&w);
+    open_loop(&w);
+    snprintf(folder, sizeof(folder), "%s/agent", w.folder);
+    snprintf(shim, sizeof(shim), "%s/shim", w.folder);
+    FILE *f = fopen(shim, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\nprintf x >>%s/starts\n", w.folder);
+    fclose(f);
+    assert_int_equal(chmod(shim, 0755), 0);
+    int64_t since_ms = proc_monotonic_ms();
+    assert_int_equal(processes_open(&w.loop, folder, shim, &w.limits, &ops, &w.ps, w.why), 0);
+    RUN_UNTIL(&w, count_starts(&w) > 0 && find_children(getpid(), children) == 0);
+    int starts = count_starts(&w);
+    assert_true(starts <= SPARES);
+    RUN_UNTIL(&w, count_starts(&w) > starts);
+    assert_true(proc_monotonic_ms() - since_ms >= 1000);
+    end(&w);
+}
+
 /* It runs, and its shim, which is stopped, has not said so. */
 struct unsaid {
     struct process *process;
@@ -222,6 +258,7 @@ int main(void)
         TEST(homes_of_spares_that_were_killed_are_cleared_away),
         TEST(what_was_begun_too_early_is_begun_again),
         TEST(what_was_begun_ends_with_its_shim),
+        TEST(a_shim_that_cannot_live_is_not_started_all_the_time),
         TEST(a_shim_that_is_killed_before_its_word_leaves_nobody),
         TEST(who_is_to_end_before_the_word_of_its_shim_ends),
     };
