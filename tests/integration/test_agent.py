@@ -553,6 +553,32 @@ def test_an_event_that_is_never_taken_does_not_block_the_others(agent, control):
     assert [e["seq"] for e in control.of(12)] == [1, 3]
 
 
+def test_after_a_refused_batch_events_go_one_by_one_and_then_together_again(agent, control):
+    def say_while_it_is_away(n, first):
+        control.thawed.clear()
+        for i in range(first, first + n):
+            agent.say(12, {"jsonrpc": "2.0", "method": "left", "params": {"key": f"k{i}"}})
+
+    started(agent, control, 12).close()
+    control.status = 400
+    say_while_it_is_away(20, 0)
+    control.thawed.set()
+    refused = "the control plane refuses an event; it is dropped"
+    control.wait(lambda: any(len(b["events"]) > 1 for b in control.batches), "batch of several")
+    log = agent.follow(12, lines=0)
+    agent.say(12, call("left", 2, key="last"))
+    assert log.answer_to(2)["error"]["code"] == 400
+    log.close()
+    assert len(agent.log_lines(refused)) == 21
+    control.status = 200
+    seen = len(control.batches)
+    say_while_it_is_away(300, 20)
+    control.thawed.set()
+    control.wait(lambda: len(control.of(12, "left")) == 300, "the rest")
+    sizes = [len(b["events"]) for b in control.batches[seen:]]
+    assert sizes[0] == 1 and max(sizes) > 1 and sizes.count(1) >= 200
+
+
 def test_events_that_cannot_be_read_are_dropped_and_the_others_told(control, tmp_path):
     """A file that was damaged: the control plane refuses what is in it under no number of ours."""
     settle = control.settle

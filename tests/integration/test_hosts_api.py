@@ -233,6 +233,26 @@ def test_an_agent_that_refuses_is_quoted(world, ann):
         assert shown["passed_over"] == "failing" and shown["backoff_left_ms"] > 0
 
 
+@pytest.mark.parametrize("status, refused", [
+    (401, False), (402, True), (403, False), (499, True), (500, False), (503, False)])
+def test_which_answers_of_an_agent_refuse_a_spawn(world, ann, status, refused):
+    """One that does not know our token or is in trouble has refused nothing: it is asked again."""
+    asked = []
+
+    class Answers(FakeHost):
+        def hear(self, path, body):
+            if path == "/spawn":
+                asked.append(body["server_id"])
+                if len(asked) == 1:
+                    return status, {"error": {"code": "no", "message": "Not now."}}
+            return super().hear(path, body)
+
+    with Answers(world.muster):
+        answer = ann.ask("POST", "/create/arena/main/1.0", data={})
+        assert answer.status == (503 if refused else 200), answer
+        assert len(asked) == (1 if refused else 2)
+
+
 def test_who_waits_for_a_server_is_told_that_muster_stops(make_world):
     world = make_world(default_region="EU", fleets=fleets(), rates=NO_RATES)
     with FakeHost(world.muster, script=lambda server: None) as host:
