@@ -369,6 +369,7 @@ static void start_handles(struct processes *ps)
     uv_signal_start(&ps->children, on_child, SIGCHLD);
     uv_unref((uv_handle_t *)&ps->children);
     ps->sweep_at_ms = ps->spares_at_ms = proc_monotonic_ms();
+    ps->homes_ahead = ps->sweep_at_ms * 1000; /* an agent before us may have had our pid */
 }
 
 static void processes_free(struct processes *ps)

@@ -46,7 +46,7 @@ struct processes {
         int64_t home; /* its number, see process_home_ahead */
     } spares[SPARE_SHIMS];
     int n_spares;
-    int64_t homes_ahead;  /* so many were named */
+    int64_t homes_ahead;  /* the number in the name of the last one */
     int64_t spares_at_ms; /* more of them; 0 = there are enough */
 };
 

@@ -193,6 +193,26 @@ static int go_on(pid_t pid)
     return kill(pid, SIGCONT) == 0;
 }
 
+/* Shims of the agent before, which had our pid, are slow to leave: ours have other homes. */
+static void homes_are_named_anew_by_each_agent(void **state)
+{
+    (void)state;
+    static struct world w;
+    pid_t before[CHILDREN_MAX];
+    begin(&w);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES && each_child(count_begun) == SPARES);
+    int n = find_children(getpid(), before);
+    assert_int_equal(n, SPARES);
+    assert_int_equal(each_child(stop_spare), SPARES);
+    close_agent(&w);
+    open_agent(&w);
+    RUN_UNTIL(&w, count_homes_ahead(&w) == 2 * SPARES);
+    for (int i = 0; i < n; i++)
+        assert_true(go_on(before[i]));
+    RUN_UNTIL(&w, count_homes_ahead(&w) == SPARES);
+    end(&w);
+}
+
 static struct unsaid start_unsaid(struct world *w)
 {
     struct unsaid u = {.pidfd = -1};
@@ -259,6 +279,7 @@ int main(void)
         TEST(what_was_begun_too_early_is_begun_again),
         TEST(what_was_begun_ends_with_its_shim),
         TEST(a_shim_that_cannot_live_is_not_started_all_the_time),
+        TEST(homes_are_named_anew_by_each_agent),
         TEST(a_shim_that_is_killed_before_its_word_leaves_nobody),
         TEST(who_is_to_end_before_the_word_of_its_shim_ends),
     };
