@@ -170,6 +170,20 @@ static void a_ban_is_a_step_and_a_change(void **state)
               "\"action\":\"ban\",\"target_kind\":\"ban\",\"target\":3,\"text\":\"eve\"}");
 }
 
+/* It is a step of nobody's journey. */
+static void a_ban_of_an_address_alone_is_a_change(void **state)
+{
+    struct fixture *f = *state;
+    note(f, (struct effect){.note = NOTE_OPERATED,
+                            .verb = OPERATE_BAN,
+                            .text = STR("ban"),
+                            .chat = STR("warden"),
+                            .ip = STR("203.0.113.9"),
+                            .object = 3});
+    expect(f, "\"change\":\"operated\",\"who\":\"warden\",\"action\":\"ban\","
+              "\"target_kind\":\"ban\",\"target\":3}");
+}
+
 /* What somebody types into a server may be a password. */
 static void typed_lines_are_not_kept(void **state)
 {
@@ -273,6 +287,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lobby_is_a_step_of_all_in_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_party_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_ban_is_a_step_and_a_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_ban_of_an_address_alone_is_a_change, setup, teardown),
         cmocka_unit_test_setup_teardown(typed_lines_are_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(the_installation_changes, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_nobodys_business_is_not_written, setup, teardown),
