@@ -113,6 +113,20 @@ static void quantiles_are_at_most_an_eighth_too_high(void **state)
     }
 }
 
+static void one_duration_reads_as_the_largest_of_its_bucket(void **state)
+{
+    static const int64_t want[][2] = {
+        {0, 0},   {7, 7},   {8, 8},     {15, 15},    {16, 17},     {17, 17},     {18, 19},
+        {31, 31}, {32, 35}, {100, 103}, {960, 1023}, {1023, 1023}, {1024, 1151}, {1152, 1279}};
+    struct minute *m = *state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        minute_init(m, start_us);
+        minute_done(m, start_us, want[i][0]);
+        assert_int_equal(at(m, start_us).p50_us, want[i][1]);
+        assert_int_equal(at(m, start_us).p99_us, want[i][1]);
+    }
+}
+
 static void absurd_durations_do_no_harm(void **state)
 {
     struct minute *m = *state;
@@ -154,6 +168,7 @@ int main(void)
         TEST(a_slot_is_emptied_before_it_is_used_again),
         TEST(a_steady_rate_is_read_as_it_is),
         TEST(quantiles_are_at_most_an_eighth_too_high),
+        TEST(one_duration_reads_as_the_largest_of_its_bucket),
         TEST(absurd_durations_do_no_harm),
         TEST(a_second_is_read_when_others_have_begun),
     };
