@@ -106,15 +106,6 @@ static void lay_to_rest(struct game *g)
         game_free(container_of(list_first(&gs->over), struct game, over_link));
 }
 
-/* The last bytes of it, from where a character begins. */
-static struct str last_bytes(const struct buf *b, size_t max)
-{
-    size_t from = b->len > max ? b->len - max : 0;
-    while (from > 0 && from < b->len && (b->data[from] & 0xC0) == 0x80)
-        from++;
-    return (struct str){(const char *)b->data + from, b->len - from};
-}
-
 static void put_exit(struct json_writer *w, const struct process_end *end)
 {
     if (end->exit_signal)
@@ -224,7 +215,7 @@ static void keep_what_was(struct game *g)
     if (!g->why[0])
         snprintf(g->why, sizeof(g->why), "%s", process_why(g->process));
     tail_of(g, 1000, &all);
-    struct str last = last_bytes(&all, GAME_LOG_BYTES);
+    struct str last = str_last((struct str){(const char *)all.data, all.len}, GAME_LOG_BYTES);
     buf_append(&g->log, last.at, last.len);
     buf_done(&all);
 }
@@ -255,7 +246,7 @@ void games_process_over(void *user, struct process *p)
     }
     keep_what_was(g);
     tail_of(g, PROCESS_TAIL_LINES, &lines);
-    struct str tail = last_bytes(&lines, GAME_TAIL_BYTES);
+    struct str tail = str_last((struct str){(const char *)lines.data, lines.len}, GAME_TAIL_BYTES);
     say_failure(g, failure);
     if (was_told(gs, g->server))
         ; /* by the agent before us, who was killed just then */
@@ -568,5 +559,6 @@ void game_tail(const struct game *g, int lines, struct buf *out)
         if (after_newline && --lines == 0)
             break;
     }
-    buf_append(out, g->log.data + from, g->log.len - from);
+    if (g->log.len > 0) /* or there is nowhere to count from */
+        buf_append(out, g->log.data + from, g->log.len - from);
 }

@@ -89,6 +89,16 @@ bool str_is_utf8(struct str s)
     return true;
 }
 
+struct str str_last(struct str s, size_t max)
+{
+    if (s.len <= max)
+        return s;
+    s = (struct str){s.at + s.len - max, max};
+    while (s.len > 0 && ((unsigned char)s.at[0] & 0xC0) == 0x80)
+        s = (struct str){s.at + 1, s.len - 1};
+    return s;
+}
+
 size_t str_print_char(struct str s, char *dst, size_t *ret_taken)
 {
     assert(s.len > 0);

@@ -39,6 +39,9 @@ bool str_is_utf8(struct str s);
 /* Bytes of the well-formed UTF-8 character that s begins with; 0 when it begins with none. */
 size_t str_char_len(struct str s);
 
+/* The last max bytes of s, or fewer, so that it begins where a character does. */
+struct str str_last(struct str s, size_t max);
+
 enum { STR_PRINTED_MAX = 4 };
 
 /* Writes what s begins with as it may stand between double quotes on a terminal or in a log: the

@@ -89,10 +89,7 @@ void room_set_ports(struct room *room, const uint16_t *ports, int n)
 void room_set_tail(struct room *room, struct str tail)
 {
     enum { TAIL_MAX = 4096 };
-    if (tail.len > TAIL_MAX)
-        tail = (struct str){tail.at + tail.len - TAIL_MAX, TAIL_MAX};
-    while (tail.len > 0 && ((unsigned char)tail.at[0] & 0xC0) == 0x80)
-        tail = (struct str){tail.at + 1, tail.len - 1}; /* not in the middle of a character */
+    tail = str_last(tail, TAIL_MAX);
     if (tail.len > 0)
         long_set(&room->row.tail, tail);
 }

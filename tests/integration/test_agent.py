@@ -802,3 +802,14 @@ def test_a_deployment_below_a_relative_data_folder(control, tmp_path):
     with agent:
         control.wait(lambda: list((agent.data / "servers").glob("spare-*")), "shims that wait")
         started(agent, control, 12, deployment=digest, binary="bin/game")
+
+
+# ── nothing ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_game_server_that_prints_nothing(agent, control):
+    """Of its last lines there is nothing to look for characters or secrets in."""
+    assert agent.spawn(12, binary="/bin/true", login_access_token="secret") == (202, {})
+    failed = control.await_event(12, "failed")
+    assert failed["exit_code"] == 0 and failed["tail"] == ""
+    assert agent.ask("GET", "/servers/12/logs") == (200, b"")

@@ -199,6 +199,21 @@ static void copy_fits_with_its_nul_or_not_at_all(void **state)
 }
 
 /* The published vectors of FNV-1a. */
+static void the_last_bytes_begin_with_a_character(void **state)
+{
+    (void)state;
+    struct str nothing = str_last((struct str){0}, 3);
+    assert_null(nothing.at);
+    assert_int_equal(nothing.len, 0);
+    assert_true(str_eq(str_last(STR("abc"), 3), STR("abc")));
+    assert_true(str_eq(str_last(STR("abc"), 2), STR("bc")));
+    assert_true(str_eq(str_last(STR("abc"), 0), STR("")));
+    assert_true(str_eq(str_last(STR("a\u20ac!"), 4), STR("\u20ac!")));
+    assert_true(str_eq(str_last(STR("a\u20ac!"), 3), STR("!")));
+    assert_true(str_eq(str_last(STR("a\u20ac!"), 2), STR("!")));
+    assert_true(str_eq(str_last(STR("\x80\x80"), 1), STR("")));
+}
+
 static void hash_is_fnv_1a(void **state)
 {
     (void)state;
@@ -229,6 +244,7 @@ static void plain_steps_end_before_what_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_bytes_begin_with_a_character),
         cmocka_unit_test(hash_is_fnv_1a),
         cmocka_unit_test(plain_steps_end_before_what_is_not),
         cmocka_unit_test(utf8_first_and_last_of_each_length),
