@@ -15,11 +15,6 @@
 
 enum {
     ACCEPT_MAX = 64, /* in one go; then others have their turn */
-    /* What a connection may need of libmicrohttpd's memory: the head of a request, in which a token
-     * may have 8 KiB, the head of an answer, a piece of a stream. A longer head is refused with
-     * 431. libmicrohttpd writes zeros over all of it, one and a half times, for each request: what
-     * is not needed takes the cache from everything else. */
-    CONN_MEMORY = 12 * 1024,
     CONN_MEMORY_STEP = 2 * 1024,
     GAP_MAX_MS = 1000, /* what one tick may add to the server's time */
     RUNS_IN_VAIN_MAX = 4,
@@ -106,16 +101,19 @@ static struct http_conn *conn_new(struct http_server *s, struct MHD_Connection *
     if (s->tls)
         conn->lease = tls_lease_new(
             s->tls, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,
-            CONN_MEMORY + TLS_SWALLOW_MAX, &s->tls_reader);
+            HTTP_CONN_MEMORY + TLS_SWALLOW_MAX, &s->tls_reader);
     list_append(&s->conns, &conn->link);
     count_in(conn);
     conn_set_deadline(conn, s->limits.head_ms);
     return conn;
 }
 
+/* libmicrohttpd does not always say that a request is over: when it fails twice to answer a head
+ * that took all of its memory, the connection just goes. */
 static void conn_free(struct http_conn *conn)
 {
-    assert(!conn->request);
+    if (conn->request)
+        request_end(conn->request);
     count_out(conn);
     list_remove(&conn->link);
     tls_lease_free(conn->lease);
@@ -363,6 +361,12 @@ static void on_daemon_says(void *cls, const char *format, va_list args)
     char quoted[LOG_QUOTE_MAX + 8];
     if (strstr(format, "handshake"))
         complain_of_tls(cls);
+    if (strstr(format, "HTTP response code is %u")) {
+        va_list status;
+        va_copy(status, args);
+        request_refused(cls, va_arg(status, unsigned));
+        va_end(status);
+    }
     if (!log_enabled(LOG_DEBUG))
         return;
     (void)vsnprintf(text, sizeof(text), format, args);
@@ -401,7 +405,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *s)
         MHD_OPTION_URI_LOG_CALLBACK, request_began, s, MHD_OPTION_NOTIFY_COMPLETED, request_ended,
         s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_UNESCAPE_CALLBACK,
         leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->limits.connections + 64,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONN_MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONN_MEMORY_STEP,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
         s->tls ? tls : tls + 2, MHD_OPTION_END);

@@ -11,10 +11,11 @@
  * libmicrohttpd's ways that are dealt with here: an answer is never queued in the first call of its
  * handler (that would end keep-alive), MHD_run follows every resume, a request is suspended only
  * when its answer does not come soon, a suspended one whose client vanished is found out by its
- * deadline, a head must be complete within head_ms. What it
- * refuses itself (a malformed head, one beyond 16 KiB) is never seen here. A target with a broken
- * escape or a NUL, and a head that leaves in doubt where its body ends, are refused with 400
- * without asking anybody. */
+ * deadline, a head must be complete within head_ms. What it refuses itself (a malformed head, one
+ * beyond 12 KiB) is never handed over, and may end without libmicrohttpd's saying so. A target with
+ * a broken escape or a NUL, and a head that leaves in doubt where its body ends, are refused with
+ * 400, and a head that leaves no memory for an answer (12 KiB, of which each field takes 64 bytes
+ * and each cookie as much) with 431, without asking anybody. Arguments take none. */
 #pragma once
 
 #include "base/buf.h"

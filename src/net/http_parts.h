@@ -75,6 +75,12 @@ struct http_conn {
 
 #define HTTP_NEVER INT64_MAX
 
+/* What a connection may need of libmicrohttpd's memory: the head of a request, in which a token may
+ * have 8 KiB, the head of an answer, a piece of a stream. A longer head is refused with 431.
+ * libmicrohttpd writes zeros over all of it, one and a half times, for each request: what is not
+ * needed takes the cache from everything else. */
+enum { HTTP_CONN_MEMORY = 12 * 1024 };
+
 /* A request's way. ASKED it waits for its user, suspended; in a STREAM that has nothing to send it
  * is suspended too.
  *
@@ -134,8 +140,15 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
 void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
                    enum MHD_RequestTerminationCode why);
 
+/* Frees r, whoever still waits for its answer. libmicrohttpd may have forgotten its connection. */
+void request_end(struct http_request *r);
+
 /* The error's status, and its code and sentence as JSON. */
 void request_refuse(struct http_request *r, int err);
+
+/* libmicrohttpd is about to refuse a request, with that status. Of one whose head is whole it would
+ * send two heads, or none when its memory is used up; so we answer that one. */
+void request_refused(struct http_server *s, unsigned status);
 
 /* Hands over those next in line, until it is late. */
 void request_call_next(struct http_server *s);

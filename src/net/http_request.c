@@ -4,9 +4,11 @@
 #include "net/http_parts.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 enum {
     DRAIN_MAX = 1024 * 1024,  /* of a body that is too large is read, so that the answer arrives */
@@ -14,13 +16,28 @@ enum {
     STREAM_BLOCK = 4096,
     POISED_MAX = 256, /* requests; more are suspended at once */
     POISED_TICKS = 1, /* then it is suspended */
+
+    /* What a head takes of HTTP_CONN_MEMORY beside its text, and what it must leave. */
+    FIELD_MEMORY = 64, /* libmicrohttpd's record of a field, of a cookie, and of its copy's end */
+    ANSWER_MEMORY = 1024, /* our longest heads have 600 bytes, those of the console's files */
 };
+
+#define HEAD_TOO_LARGE "431 Request Header Fields Too Large"
 
 /* ── its beginning ─────────────────────────────────────────────────────────────────────────── */
 
 static struct http_conn *conn_of(struct MHD_Connection *mhd)
 {
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* libmicrohttpd looks for arguments behind the "?" when this call is over, and makes a record of
+ * each: a few hundred would use up its memory. They are uri_parse's, and it finds none. */
+static void hide_arguments(const char *target)
+{
+    char *mark = strchr(target, '?');
+    if (mark)
+        mark[1] = '\0';
 }
 
 void *request_began(void *cls, const char *target, struct MHD_Connection *mhd)
@@ -32,36 +49,76 @@ void *request_began(void *cls, const char *target, struct MHD_Connection *mhd)
     tls_lease_heard(r->conn->lease);
     r->mhd = mhd;
     r->unsound = !uri_parse(target, &r->uri);
+    hide_arguments(target);
     return r;
 }
 
-struct framing {
+struct head {
     int lengths;
     int encodings;
     bool unsound;
+    size_t memory; /* of libmicrohttpd's */
 };
 
 static enum MHD_Result look_at_field(void *cls, enum MHD_ValueKind kind, const char *name,
                                      const char *value)
 {
-    (void)kind;
-    struct framing *f = cls;
-    f->lengths += strcasecmp(name, "Content-Length") == 0;
+    struct head *h = cls;
+    h->memory += FIELD_MEMORY;
+    if (kind == MHD_FOOTER_KIND)
+        h->memory += strlen(name) + (value ? strlen(value) : 0);
+    if (kind != MHD_HEADER_KIND)
+        return MHD_YES;
+    h->lengths += strcasecmp(name, "Content-Length") == 0;
     if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        f->encodings++;
-        f->unsound |= !value || strcasecmp(value, "chunked") != 0;
+        h->encodings++;
+        h->unsound |= !value || strcasecmp(value, "chunked") != 0;
     }
-    f->unsound |= name[strcspn(name, " \t")] != '\0';
+    if (strcasecmp(name, "Cookie") == 0)
+        h->memory += value ? strlen(value) : 0; /* a copy */
+    h->unsound |= name[strcspn(name, " \t")] != '\0';
     return MHD_YES;
 }
 
 /* Where a body ends must be beyond doubt: a proxy in front of us that reads a head differently than
  * libmicrohttpd would take what one client sent for the next client's request. */
-static bool is_framed_once(const struct http_request *r)
+static bool is_framed_once(const struct head *h)
 {
-    struct framing f = {0};
-    (void)MHD_get_connection_values(r->mhd, MHD_HEADER_KIND, look_at_field, &f);
-    return !f.unsound && f.lengths + f.encodings <= 1;
+    return !h->unsound && h->lengths + h->encodings <= 1;
+}
+
+static struct head head_measure(const struct http_request *r)
+{
+    struct head h = {
+        .memory =
+            MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size};
+    (void)MHD_get_connection_values(r->mhd, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_FOOTER_KIND,
+                                    look_at_field, &h);
+    return h;
+}
+
+/* Whether there is memory for the head of an answer. */
+static bool leaves_room(const struct head *h)
+{
+    return h->memory <= HTTP_CONN_MEMORY - ANSWER_MEMORY;
+}
+
+/* 0, or the refusal of the head. */
+static int judge_head(const struct http_request *r)
+{
+    struct head h = head_measure(r);
+    if (!leaves_room(&h))
+        return ERR_TOO_LARGE;
+    return r->unsound || !is_framed_once(&h) ? ERR_INVALID_REQUEST : 0;
+}
+
+/* What came behind a body in chunks takes the same memory. */
+static bool trailers_leave_room(const struct http_request *r)
+{
+    if (MHD_get_connection_values(r->mhd, MHD_FOOTER_KIND, NULL, NULL) == 0)
+        return true;
+    struct head h = head_measure(r);
+    return leaves_room(&h);
 }
 
 static enum http_method method_of(const char *name)
@@ -241,7 +298,7 @@ void http_answer_shared(struct http_request *r, int status, const char *content_
     respond(r, status, response, content_type, fields);
 }
 
-static void refuse(struct http_request *r, int err, const struct http_field *fields)
+static struct buf refusal_body(int err)
 {
     struct buf body = {0};
     struct json_writer w = {.out = &body};
@@ -252,6 +309,12 @@ static void refuse(struct http_request *r, int err, const struct http_field *fie
     json_key_text(&w, "message", str_of(err_sentence(err)));
     json_close_object(&w);
     json_close_object(&w);
+    return body;
+}
+
+static void refuse(struct http_request *r, int err, const struct http_field *fields)
+{
+    struct buf body = refusal_body(err);
     http_answer(r, err_status(err), "application/json", &body, fields);
 }
 
@@ -339,13 +402,86 @@ static void end_upload(struct http_request *r)
     r->sink(r->server->ops.user, r, (struct str){0}, true);
 }
 
+/* Answers past libmicrohttpd, as far as the socket takes it at once; what libmicrohttpd would send
+ * then does not leave. Nothing of an answer may have been sent. */
+static void say_last(struct http_conn *conn, const char *status, int err)
+{
+    struct buf body = refusal_body(err);
+    struct buf text = {0};
+    char head[200];
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                     "Connection: close\r\n\r\n",
+                     status, body.len);
+    buf_append(&text, head, (size_t)n);
+    buf_append(&text, body.data, body.len);
+    if (conn->lease)
+        tls_lease_say(conn->lease, text.data, text.len);
+    else
+        (void)send(conn->fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(conn->fd, SHUT_WR);
+    buf_done(&body);
+    buf_done(&text);
+}
+
+/* libmicrohttpd has the whole head and has not yet asked us about it: it is the one that it is
+ * looking at, unless it has an answer of libmicrohttpd's already. */
+static bool is_looked_at(const struct http_request *r)
+{
+    return r && r->phase == HTTP_HEAD &&
+           MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+           !MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
+}
+
+void request_refused(struct http_server *s, unsigned status)
+{
+    LIST_EACH(&s->conns, conn, struct http_conn, link)
+    {
+        if (!is_looked_at(conn->request))
+            continue;
+        if (status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)
+            say_last(conn, HEAD_TOO_LARGE, ERR_TOO_LARGE);
+        else if (status == MHD_HTTP_CONTENT_TOO_LARGE)
+            say_last(conn, "413 Content Too Large", ERR_TOO_LARGE);
+        else
+            say_last(conn, "400 Bad Request", ERR_INVALID_REQUEST);
+        return;
+    }
+}
+
+static enum MHD_Result refuse_crowded(struct http_request *r)
+{
+    say_last(r->conn, HEAD_TOO_LARGE, ERR_TOO_LARGE);
+    return MHD_NO;
+}
+
 /* In the first call, after which libmicrohttpd reads no body; and there is no next request, since
  * it is not known where this one ends. */
-static enum MHD_Result refuse_head(struct http_request *r)
+static enum MHD_Result refuse_head(struct http_request *r, int err)
 {
+    if (err == ERR_TOO_LARGE)
+        return refuse_crowded(r);
     r->phase = HTTP_ASKED;
-    refuse(r, ERR_INVALID_REQUEST, (const struct http_field[]){{"Connection", "close"}, {0}});
+    refuse(r, err, (const struct http_field[]){{"Connection", "close"}, {0}});
     return queue_response(r);
+}
+
+/* With the head alone. */
+static enum MHD_Result take_head(struct http_request *r, const char *method)
+{
+    struct http_server *s = r->server;
+    r->phase = HTTP_BODY;
+    r->method = method_of(method);
+    r->method_name = method;
+    conn_set_deadline(r->conn, s->limits.idle_ms);
+    int err = judge_head(r);
+    if (err)
+        return refuse_head(r, err);
+    if (s->ops.is_upload && s->ops.is_upload(s->ops.user, r))
+        return begin_upload(r);
+    r->body_max = s->ops.body_max ? s->ops.body_max(s->ops.user, r) : s->limits.body_max;
+    r->too_large = is_hopeless(r);
+    return MHD_YES;
 }
 
 /* First with the head, then with each piece of the body, then, when all of it is there, until there
@@ -363,18 +499,9 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     if (s->stopping)
         return MHD_NO;
     if (r->phase == HTTP_HEAD) {
-        r->phase = HTTP_BODY;
-        r->method = method_of(method);
-        r->method_name = method;
-        conn_set_deadline(r->conn, s->limits.idle_ms);
-        if (r->unsound || !is_framed_once(r))
-            return refuse_head(r);
-        if (s->ops.is_upload && s->ops.is_upload(s->ops.user, r))
-            return begin_upload(r);
-        r->body_max = s->ops.body_max ? s->ops.body_max(s->ops.user, r) : s->limits.body_max;
-        if (!is_hopeless(r))
-            return MHD_YES;
-        r->too_large = true;
+        enum MHD_Result result = take_head(r, method);
+        if (!r->too_large)
+            return result;
     }
     if (*upload_size > 0) {
         size_t n = *upload_size;
@@ -386,6 +513,8 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     if (r->phase == HTTP_UPLOAD)
         end_upload(r);
     bool whole = r->phase == HTTP_BODY && !link_in_list(&r->in_line);
+    if (whole && !trailers_leave_room(r))
+        return refuse_crowded(r);
     if (whole && must_wait(s))
         list_append(&s->in_line, &r->in_line);
     else if (whole)
@@ -396,16 +525,9 @@ enum MHD_Result request_went_on(void *cls, struct MHD_Connection *mhd, const cha
     return MHD_YES;
 }
 
-void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
-                   enum MHD_RequestTerminationCode why)
+void request_end(struct http_request *r)
 {
-    (void)mhd, (void)why;
-    struct http_server *s = cls;
-    struct http_request *r = *request;
-    s->progress = true;
-    if (!r)
-        return;
-    *request = NULL;
+    struct http_server *s = r->server;
     set_poised(r, false);
     list_remove(&r->in_line);
     if (r->handed_over) {
@@ -423,6 +545,17 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
     buf_done(&r->body);
     buf_done(&r->pulled);
     free(r);
+}
+
+void request_ended(void *cls, struct MHD_Connection *mhd, void **request,
+                   enum MHD_RequestTerminationCode why)
+{
+    (void)mhd, (void)why;
+    struct http_server *s = cls;
+    s->progress = true;
+    if (*request)
+        request_end(*request);
+    *request = NULL;
 }
 
 /* ── streams ───────────────────────────────────────────────────────────────────────────────── */

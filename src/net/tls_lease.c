@@ -155,6 +155,11 @@ bool tls_lease_why(const struct tls_lease *l, char dst[TLS_LEASE_WHY_MAX])
     return true;
 }
 
+void tls_lease_say(struct tls_lease *l, const void *data, size_t n)
+{
+    (void)gnutls_record_send(l->session, data, n);
+}
+
 void tls_lease_heard(struct tls_lease *l)
 {
     if (l)

@@ -30,5 +30,8 @@ bool tls_lease_why(const struct tls_lease *l, char dst[TLS_LEASE_WHY_MAX]);
 /* The socket whose session it is. */
 int tls_lease_fd(const struct tls_lease *l);
 
+/* Writes it, as far as the socket takes it at once. The session must not have more to write. */
+void tls_lease_say(struct tls_lease *l, const void *data, size_t n);
+
 /* The client has said something that is understood. NULL is fine. */
 void tls_lease_heard(struct tls_lease *l);

@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import http_api
 import pytest
 from agent_proc import DEADLINE_S, Agent, GAME, MARK, PORTS_EACH, alive, children_of
 from fake_control import FakeControl, Refused
@@ -802,6 +803,19 @@ def test_a_deployment_below_a_relative_data_folder(control, tmp_path):
     with agent:
         control.wait(lambda: list((agent.data / "servers").glob("spare-*")), "shims that wait")
         started(agent, control, 12, deployment=digest, binary="bin/game")
+
+
+# ── bytes that no control plane sends ─────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("case", http_api.CROWDED)
+def test_crowded_head_at_the_agents_door(agent, control, case):
+    """Without a token. Each of these ended the agent."""
+    with started(agent, control, 12):
+        for n in http_api.CROWDED_NUMBERS:
+            status = http_api.ask_crowded(agent.address, case, n)
+            assert status in http_api.CROWDED[case][1] | {401}, (n, status)
+        assert agent.running and agent.show(12)["state"] == "running"
 
 
 # ── nothing ───────────────────────────────────────────────────────────────────────────────────

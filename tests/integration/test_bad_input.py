@@ -5,6 +5,7 @@ import math
 import struct
 
 import chat
+import http_api
 import pytest
 from chat import EU
 
@@ -227,3 +228,16 @@ def test_unknown_command_on_the_manager_port_is_skipped(world):
     asker = world.chat()
     asker.send(chat.frame(0x7ABC) + chat.frame(0x2009, b"x"))
     asker.barrier()
+
+
+# --- heads that cost the HTTP server more memory than it gives a connection
+
+
+@pytest.mark.parametrize("case", http_api.CROWDED)
+def test_crowded_head_at_the_http_port(world, case):
+    """Without a token. Each of these ended the process."""
+    for n in http_api.CROWDED_NUMBERS:
+        status = http_api.ask_crowded(world.muster.http_address, case, n)
+        assert status in http_api.CROWDED[case][1], (n, status)
+    assert world.muster.running
+    assert world.api.ask("GET", "/readyz").status == 200

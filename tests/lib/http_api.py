@@ -3,6 +3,7 @@ waits for something a peer of the test must do is begun as a peer (Call) and awa
 
 import http.client
 import json
+import socket
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -147,3 +148,29 @@ class Call(Peer):
         answer = self.net.wait(lambda: self.answer_given, f"answer to {self}", timeout_s)
         self.close()
         return answer
+
+
+# ── heads with one piece many times ───────────────────────────────────────────────────────────
+
+# How the pieces stand in a request, and what may come of it: each piece may cost the server more
+# memory than it has bytes.
+CROWDED = {
+    "arguments": (lambda n: b"GET /?" + b"a&" * n + b" HTTP/1.1\r\nHost: h\r\n\r\n", {200, 404}),
+    "cookies": (lambda n: b"GET / HTTP/1.1\r\nHost: h\r\nCookie: " + b"a;" * n + b"\r\n\r\n",
+                {200, 404, 431}),
+    "fields": (lambda n: b"GET / HTTP/1.1\r\nHost: h\r\n" + b"a:b\r\n" * n + b"\r\n",
+               {200, 404, 431}),
+    "cookies before a body": (
+        lambda n: b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nCookie: " + b"a;" * n +
+        b"\r\n\r\nhi", {404, 405, 431}),
+}
+CROWDED_NUMBERS = (1, 100, *range(165, 200), 300, 400, 3000)
+
+
+def ask_crowded(address, case, n):
+    """On a connection of its own; the status of the answer."""
+    with socket.create_connection(address, DEADLINE_S) as peer:
+        peer.sendall(CROWDED[case][0](n))
+        answer = http.client.HTTPResponse(peer)
+        answer.begin()
+        return answer.status

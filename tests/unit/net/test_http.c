@@ -220,13 +220,14 @@ static int world_free(void **state)
 
 static void on_readable(uv_poll_t *handle, int status, int events)
 {
-    (void)status, (void)events;
+    (void)events;
     struct client *c = handle->data;
     char bytes[65536];
     ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (n > 0) {
+    if (n > 0)
         buf_append(&c->got, bytes, (size_t)n);
-    } else if (n == 0 || errno != EAGAIN) {
+    /* libuv says that the connection was reset while there is still something to read, and once. */
+    if (status < 0 || n == 0 || (n < 0 && errno != EAGAIN)) {
         c->ended = true;
         uv_poll_stop(handle);
     }
@@ -626,7 +627,7 @@ static void a_malformed_head_is_refused_and_the_connection_ends(void **state)
         struct client *c = client_new(w);
         client_say(c, heads[i]);
         RUN_UNTIL(w, c->ended);
-        if (client_has(c, "200 OK"))
+        if (client_has(c, "200 OK") || client_count(c, "HTTP/1.1") > 1)
             fail_msg("answered: %s", heads[i]);
         client_free(c);
     }
@@ -664,6 +665,191 @@ static void a_long_token_among_other_fields_is_taken(void **state)
     client_say(c, "\r\n\r\n");
     RUN_UNTIL(w, client_has(c, "200 OK"));
     client_free(c);
+}
+
+/* ── heads that cost more memory than a connection has ─────────────────────────────────────── */
+
+/* A head with one piece that comes n times. */
+struct crowded {
+    const char *name;
+    const char *before;
+    const char *piece;
+    const char *after;
+    int status;  /* unless it is too much */
+    bool always; /* it is never too much */
+    bool every;  /* every number is tried */
+};
+
+static const struct crowded crowded[] = {
+    {"arguments", "GET /?", "a&", " HTTP/1.1\r\nHost: h\r\n\r\n", 200, true, true},
+    {"empty arguments", "GET /?", "=&", " HTTP/1.1\r\nHost: h\r\n\r\n", 200, true, false},
+    {"arguments behind a body", "POST /?", "a=b&",
+     " HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", 200, true, false},
+    {"cookies", "GET / HTTP/1.1\r\nHost: h\r\nCookie: ", "a;", "\r\n\r\n", 200, false, true},
+    {"cookies with values", "GET / HTTP/1.1\r\nHost: h\r\nCookie: ", "a=b; ", "\r\n\r\n", 200,
+     false, false},
+    {"cookies without anything", "GET / HTTP/1.1\r\nCookie: ", ";", "\r\nHost: h\r\n\r\n", 200,
+     false, false},
+    {"cookies before a body", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nCookie: ", "a;",
+     "\r\n\r\nhi", 200, false, false},
+    {"cookies of an old client", "GET / HTTP/1.0\r\nCookie: ", "a;", "\r\n\r\n", 200, false, false},
+    {"fields", "GET / HTTP/1.1\r\nHost: h\r\n", "a:b\r\n", "\r\n", 200, false, false},
+    {"cookie fields", "GET / HTTP/1.1\r\nHost: h\r\n", "Cookie: a\r\n", "\r\n", 200, false, false},
+    {"long fields", "GET / HTTP/1.1\r\nHost: h\r\n", "a: and a lot of text, for one name\r\n",
+     "\r\n", 200, false, false},
+    {"a long target", "GET /", "and-a-lot-of-text-in-one-word", " HTTP/1.1\r\nHost: h\r\n\r\n", 200,
+     false, false},
+    {"a long cookie", "GET / HTTP/1.1\r\nHost: h\r\nCookie: ", "and_a_lot_of_text_in_one_word_",
+     "\r\n\r\n", 200, false, false},
+    {"continued lines", "GET / HTTP/1.1\r\nHost: h\r\na: b\r\n", " and a lot of text\r\n", "\r\n",
+     400, false, false},
+    {"trailers", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n",
+     "a:b\r\n", "\r\n", 200, false, false},
+};
+
+enum { CROWD_MAX = 400, HEAD_BYTES_MAX = 32 * 1024 };
+
+static void put_crowded(char dst[HEAD_BYTES_MAX], const struct crowded *k, int n)
+{
+    size_t at = (size_t)snprintf(dst, HEAD_BYTES_MAX, "%s", k->before);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(dst + at, HEAD_BYTES_MAX - at, "%s", k->piece);
+    snprintf(dst + at, HEAD_BYTES_MAX - at, "%s", k->after);
+}
+
+/* Of the last answer; 0 when there is none. */
+static int status_of(const struct buf *got, int answers)
+{
+    static const char line[] = "HTTP/1.1 ";
+    const char *at = (const char *)got->data;
+    const char *end = at + got->len;
+    int status = 0;
+    for (int i = 0; i < answers && at; i++) {
+        at = memmem(at, (size_t)(end - at), line, sizeof(line) - 1);
+        if (at && end - at >= 12) {
+            status = atoi(at + sizeof(line) - 1);
+            at++;
+        } else {
+            return 0;
+        }
+    }
+    return status;
+}
+
+static void judge_crowded(const struct crowded *k, int n, int status)
+{
+    bool refused = status == 414 || status == 431;
+    if (status != k->status && (k->always || !refused))
+        fail_msg("%d %s were answered with %d", n, k->name, status);
+}
+
+/* On a connection of its own; `first` comes before it in the same packet or is answered before. */
+static void say_crowded(struct world *w, const struct crowded *k, int n, const char *first,
+                        bool kept)
+{
+    char head[HEAD_BYTES_MAX];
+    struct client *c = client_new(w);
+    int answers = first ? 2 : 1;
+    if (first && kept)
+        asks(w, c, first, "200 OK");
+    if (first && kept)
+        buf_clear(&c->got);
+    else if (first)
+        client_say(c, first);
+    answers -= kept;
+    put_crowded(head, k, n);
+    (void)send(c->fd, head, strlen(head), MSG_NOSIGNAL);
+    RUN_UNTIL(w, c->ended || status_of(&c->got, answers));
+    judge_crowded(k, n, status_of(&c->got, answers));
+    if (status_of(&c->got, answers) >= 400) {
+        RUN_UNTIL(w, c->ended);
+        assert_int_equal(client_count(c, "HTTP/1.1"), answers);
+    }
+    client_free(c);
+    RUN_UNTIL(w, figures(w).connections == 0);
+}
+
+/* About where the memory ends for what is short. */
+static bool is_near(int n)
+{
+    return n > 155 && n < 195;
+}
+
+static void no_head_is_too_crowded_for_an_answer(void **state)
+{
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof(crowded) / sizeof(crowded[0]); i++) {
+        for (int n = 1; n <= CROWD_MAX; n += crowded[i].every || is_near(n) ? 1 : 13)
+            say_crowded(w, &crowded[i], n, NULL, false);
+    }
+    RUN_UNTIL(w, figures(w).connections == 0);
+    assert_int_equal(w->asked, w->done);
+}
+
+static void a_crowded_head_is_judged_alike_behind_another_request(void **state)
+{
+    static const char first[] = "GET /first HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof(crowded) / sizeof(crowded[0]); i++) {
+        for (int n = 1; n <= CROWD_MAX; n += is_near(n) ? 2 : 40) {
+            say_crowded(w, &crowded[i], n, first, false);
+            say_crowded(w, &crowded[i], n + 1, first, true);
+        }
+    }
+    RUN_UNTIL(w, figures(w).connections == 0);
+    assert_int_equal(w->asked, w->done);
+}
+
+/* It is not looked at before the one in front of it has its answer. */
+static void a_crowded_head_waits_behind_one_that_waits(void **state)
+{
+    struct world *w = *state;
+    char head[HEAD_BYTES_MAX];
+    for (int i = 0; i < 4; i++) {
+        struct client *c = client_new(w);
+        client_say(c, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+        put_crowded(head, &crowded[i], 200);
+        client_say(c, head);
+        RUN_UNTIL(w, w->asked == w->done + 1);
+        int ticks = w->ticks;
+        RUN_UNTIL(w, w->ticks > ticks + 3); /* by then it is suspended */
+        int asked = w->asked;
+        answer_text(w->kept[w->n_kept - 1], 200, "now");
+        RUN_UNTIL(w, c->ended || status_of(&c->got, 2));
+        judge_crowded(&crowded[i], 200, status_of(&c->got, 2));
+        assert_true(w->asked >= asked);
+        client_free(c);
+        RUN_UNTIL(w, figures(w).connections == 0);
+        assert_int_equal(w->asked, w->done);
+    }
+}
+
+/* A head that has used up its memory and does not go on. */
+static void a_crowded_head_that_stops_is_cut(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+    } starts[] = {{"GET /?", 6}, {"GET /\0?", 7}};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        for (int n = 170; n < 200; n++) {
+            struct client *c = client_new(w);
+            struct buf head = {0};
+            buf_append(&head, starts[i].text, starts[i].n);
+            for (int k = 0; k < n; k++)
+                buf_append(&head, "a&", 2);
+            buf_append(&head, " HTTP/1.1\r\n", 11);
+            assert_int_equal(send(c->fd, head.data, head.len, MSG_NOSIGNAL), head.len);
+            RUN_UNTIL(w, figures(w).connections == 1);
+            pass(w, w->limits.head_ms + 1000);
+            RUN_UNTIL(w, c->ended);
+            RUN_UNTIL(w, figures(w).connections == 0);
+            client_free(c);
+            buf_done(&head);
+        }
+    }
+    assert_int_equal(w->asked, 0);
 }
 
 /* ── time ──────────────────────────────────────────────────────────────────────────────────── */
@@ -1332,6 +1518,32 @@ static void requests_come_over_tls(void **state)
     tls_client_done(&c);
 }
 
+/* The client must hear the answer before it hears that the connection ends. */
+static void no_head_is_too_crowded_over_tls(void **state)
+{
+    struct world *w = *state;
+    w->tls = certs_load(certs_pair(&certs, certs.ca, CERTIFICATE_SERVER, "first", -1, 10), NULL);
+    world_start(w, "127.0.0.1");
+    const struct tls_client_wish wish = {.ca = certs.ca_path};
+    char head[HEAD_BYTES_MAX];
+    for (size_t i = 0; i < sizeof(crowded) / sizeof(crowded[0]); i++) {
+        for (int n = 1; n <= CROWD_MAX; n += is_near(n) ? 3 : 40) {
+            struct tls_client c;
+            struct buf got = {0};
+            tls_dial(w, &c, &wish);
+            RUN_UNTIL(w, tls_client_shake(&c));
+            put_crowded(head, &crowded[i], n);
+            tls_say(&c, head);
+            RUN_UNTIL(w, tls_has(&c, &got, "HTTP/1.1 ") || c.error || c.ended);
+            judge_crowded(&crowded[i], n, status_of(&got, 1));
+            buf_done(&got);
+            tls_client_done(&c);
+        }
+    }
+    RUN_UNTIL(w, figures(w).connections == 0);
+    assert_int_equal(w->asked, w->done);
+}
+
 static void a_long_answer_over_tls_is_whole(void **state)
 {
     struct world *w = *state;
@@ -1494,6 +1706,10 @@ int main(void)
         IN_WORLD(a_malformed_head_is_refused_and_the_connection_ends),
         IN_WORLD(a_head_without_end_is_refused),
         IN_WORLD(a_long_token_among_other_fields_is_taken),
+        IN_WORLD(no_head_is_too_crowded_for_an_answer),
+        IN_WORLD(a_crowded_head_is_judged_alike_behind_another_request),
+        IN_WORLD(a_crowded_head_waits_behind_one_that_waits),
+        IN_WORLD(a_crowded_head_that_stops_is_cut),
         IN_WORLD(a_head_that_drips_is_cut),
         IN_WORLD(a_connection_between_requests_is_kept_for_a_while),
         IN_WORLD(a_body_that_drips_is_cut),
@@ -1522,6 +1738,7 @@ int main(void)
         IN_WORLD(who_comes_while_nobody_serves_a_held_socket_waits),
         IN_WORLD(ipv6_has_its_own_spelling),
         IN_WORLD(requests_come_over_tls),
+        IN_WORLD(no_head_is_too_crowded_over_tls),
         IN_WORLD(a_long_answer_over_tls_is_whole),
         IN_WORLD(a_new_certificate_is_for_new_connections),
         IN_WORLD(who_must_show_a_certificate_is_not_asked_without),
