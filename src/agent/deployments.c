@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "net/http_client.h"
@@ -267,7 +268,7 @@ static void download(struct pull *p)
     p->fd = mkostemp(p->file, O_CLOEXEC);
     if (p->fd < 0) {
         p->file[0] = '\0';
-        give_up(p, ERR_IO, strerror(errno));
+        give_up(p, ERR_IO, full_reason(errno));
         return;
     }
     (void)snprintf(url, sizeof(url), "%s/v1/deployments/%s/archive",

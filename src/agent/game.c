@@ -544,6 +544,7 @@ void games_tick(struct games *gs, int64_t monotonic_ms)
     pulses_tick(&gs->pulses, monotonic_ms);
     for (size_t at = 0; (g = games_next(gs, &at));)
         watch(g);
+    outbox_mend(gs->outbox);
     outbox_lay_in(gs->outbox);
 }
 

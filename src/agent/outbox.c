@@ -1,6 +1,7 @@
 #include "agent/outbox.h"
 
 #include "base/err.h"
+#include "base/full.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -33,6 +34,7 @@ struct outbox_server {
     struct list events;
     size_t n;
     bool over;
+    bool torn; /* its file lacks what could not be written, or ends in half a line */
     size_t file_bytes;
 };
 
@@ -42,6 +44,7 @@ struct outbox {
     size_t n;
     size_t bytes;
     int n_spares;
+    size_t n_torn; /* servers */
     uint64_t failed_writes;
 };
 
@@ -72,25 +75,27 @@ static void complain(struct outbox *o, int64_t server)
 {
     if (o->failed_writes++ % COMPLAIN_EVERY == 0)
         log_line(LOG_ERROR, "what the control plane is to be told cannot be kept on disk",
-                 "server=%" PRId64 " reason=\"%s\"", server, strerror(errno));
+                 "server=%" PRId64 " reason=\"%s\"", server, full_reason(errno));
 }
 
-/* The number first: one that is lost with its event is no harm, one that is used twice is. */
-static void file_append(struct outbox *o, struct outbox_server *s, const struct buf *line)
+/* What was to be written is in memory, and is written with everything else when that works again.
+ */
+static void set_torn(struct outbox *o, struct outbox_server *s, bool torn)
 {
-    char name[32];
-    char head[HEAD_BYTES + 1];
-    file_name(s->id, name);
-    head_of(s, head);
-    int fd = openat(o->folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, FILE_MODE);
-    bool good = fd >= 0 && pwrite(fd, head, HEAD_BYTES, 0) == HEAD_BYTES &&
-                lseek(fd, 0, SEEK_END) >= 0 &&
-                write(fd, line->data, line->len) == (ssize_t)line->len;
-    if (!good)
+    if (torn)
         complain(o, s->id);
-    if (fd >= 0)
-        close(fd);
-    s->file_bytes += line->len;
+    if (torn != s->torn)
+        o->n_torn += torn ? 1 : (size_t)-1;
+    s->torn = torn;
+}
+
+/* errno is set when a disk that is full took only some of it, too. */
+static bool write_whole(int fd, const void *data, size_t n)
+{
+    ssize_t done = write(fd, data, n);
+    if (done >= 0 && (size_t)done < n)
+        errno = ENOSPC;
+    return done == (ssize_t)n;
 }
 
 /* Nothing is left of it but its number, or nothing at all. */
@@ -104,7 +109,7 @@ static void file_empty(struct outbox *o, struct outbox_server *s)
     }
     int fd = openat(o->folder, name, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || ftruncate(fd, HEAD_BYTES) != 0)
-        complain(o, s->id);
+        set_torn(o, s, true);
     if (fd >= 0)
         close(fd);
     s->file_bytes = 0;
@@ -138,14 +143,48 @@ static void file_rewrite(struct outbox *o, struct outbox_server *s)
         put_line(&all, e);
     }
     int fd = openat(o->folder, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
-    bool good = fd >= 0 && write(fd, all.data, all.len) == (ssize_t)all.len &&
+    bool good = fd >= 0 && write_whole(fd, all.data, all.len) &&
                 renameat(o->folder, "new", o->folder, name) == 0;
-    if (!good)
-        complain(o, s->id);
+    set_torn(o, s, !good);
     if (fd >= 0)
         close(fd);
     s->file_bytes = all.len - HEAD_BYTES;
     buf_done(&all);
+}
+
+/* The number first: one that is lost with its event is no harm, one that is used twice is. */
+static void file_append(struct outbox *o, struct outbox_server *s, const struct buf *line)
+{
+    char name[32];
+    char head[HEAD_BYTES + 1];
+    if (s->torn) {
+        file_rewrite(o, s);
+        return;
+    }
+    file_name(s->id, name);
+    head_of(s, head);
+    int fd = openat(o->folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, FILE_MODE);
+    bool good = fd >= 0 && pwrite(fd, head, HEAD_BYTES, 0) == HEAD_BYTES &&
+                lseek(fd, 0, SEEK_END) >= 0 && write_whole(fd, line->data, line->len);
+    if (!good)
+        set_torn(o, s, true);
+    if (fd >= 0)
+        close(fd);
+    s->file_bytes += line->len;
+}
+
+/* One at a time: a disk that is full is no reason to do nothing else. */
+void outbox_mend(struct outbox *o)
+{
+    struct outbox_server *s;
+    if (o->n_torn == 0)
+        return;
+    for (size_t at = 0; (s = map_next(&o->servers, &at));) {
+        if (s->torn) {
+            file_rewrite(o, s);
+            return;
+        }
+    }
 }
 
 static void spare_name(int number, char ret[32])
@@ -237,6 +276,7 @@ static void event_free(struct outbox *o, struct outbox_server *s, struct outbox_
 static void server_free(struct outbox *o, struct outbox_server *s)
 {
     struct link *n;
+    o->n_torn -= s->torn;
     while ((n = list_first(&s->events)))
         event_free(o, s, container_of(n, struct outbox_event, link));
     free(s);
@@ -246,7 +286,9 @@ static void forget_if_over(struct outbox *o, struct outbox_server *s)
 {
     if (s->n > 0)
         return;
-    if (s->over || s->file_bytes > 0)
+    if (s->torn && !s->over)
+        file_rewrite(o, s);
+    else if (s->over || s->file_bytes > 0)
         file_empty(o, s);
     if (!s->over)
         return;

@@ -55,6 +55,9 @@ int64_t outbox_next(const struct outbox *o, size_t *at);
  * because to make one takes longer than to write into it. */
 void outbox_expect(struct outbox *o, int64_t server);
 
+/* Writes what could not be written when it came; for when there may be room again. */
+void outbox_mend(struct outbox *o);
+
 /* Makes a file for one of those that come next, unless there are enough. For when nobody waits. */
 void outbox_lay_in(struct outbox *o);
 

@@ -1,5 +1,6 @@
 #include "agent/process_parts.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "base/log.h"
 #include "base/plant.h"
 #include "shim/talk.h"
@@ -266,7 +267,7 @@ int shim_start(struct process *p, char why[PROCESS_WHY_MAX])
     if (p->fds[FD_JOB] < 0)
         p->fds[FD_JOB] = process_job_file(p);
     if (p->fds[FD_JOB] < 0)
-        return process_refuse(why, ERR_IO, "cannot write a job: %s", strerror(errno));
+        return process_refuse(why, ERR_IO, "cannot write a job: %s", full_reason(errno));
     if (!take_spare(p->owner, &shim)) {
         int err = new_shim(p->owner, false, &shim, why);
         if (err != 0)

@@ -7,6 +7,7 @@
 #include "api/access.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/full.h"
 #include "base/log.h"
 #include "net/http_client.h"
 #include "net/loop.h"
@@ -75,7 +76,7 @@ struct archives {
 
 static void failed(struct fetch *f, const char *what)
 {
-    (void)snprintf(f->why, sizeof(f->why), "it cannot be %s: %s", what, strerror(errno));
+    (void)snprintf(f->why, sizeof(f->why), "it cannot be %s: %s", what, full_reason(errno));
 }
 
 /* A stride at a time, so that whoever waits for the end of this need not wait for the disk to take

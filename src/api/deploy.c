@@ -9,6 +9,7 @@
 #include "api/launch.h"
 #include "api/resource_room.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "net/loop.h"
 #include "store/archive.h"
 
@@ -68,7 +69,8 @@ void deploy_drop(struct upload *u)
 static void failed(struct upload *u, const char *what)
 {
     u->err = ERR_IO;
-    (void)snprintf(u->why, sizeof(u->why), "The archive cannot be %s: %s.", what, strerror(errno));
+    (void)snprintf(u->why, sizeof(u->why), "The archive cannot be %s: %s.", what,
+                   full_reason(errno));
 }
 
 static void write_piece(struct upload *u)

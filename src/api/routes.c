@@ -1,6 +1,7 @@
 #include "api/routes.h"
 
 #include "api/routes_file.h"
+#include "base/full.h"
 #include "base/log.h"
 #include "core/view.h"
 #include "net/loop.h"
@@ -130,7 +131,7 @@ static void log_failure(const struct routes *r)
 {
     char quoted[LOG_QUOTE_MAX + 8];
     log_line(LOG_ERROR, "the file of routes cannot be written; it is tried again",
-             "file=%s why=\"%s\"", log_quote(quoted, str_of(r->path)), strerror(r->err));
+             "file=%s why=\"%s\"", log_quote(quoted, str_of(r->path)), full_reason(r->err));
 }
 
 static void try_later(struct routes *r)

@@ -1,6 +1,7 @@
 #include "cli/admin_token.h"
 
 #include "base/err.h"
+#include "base/full.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@ static const char draft_name[] = "admin.token.new";
 static int fail(char *why, const char *folder)
 {
     snprintf(why, ADMIN_TOKEN_WHY_MAX, "Cannot write %s/%s: %s", folder, file_name,
-             strerror(errno));
+             full_reason(errno));
     return ERR_IO;
 }
 

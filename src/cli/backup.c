@@ -2,6 +2,7 @@
  * back. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "cli/remote.h"
 #include "cli/when.h"
 #include "store/restore_unpack.h"
@@ -113,7 +114,7 @@ static int fetch(struct taking *t, const struct ask *ask)
     buf_done(&path);
     draw(t, true);
     if (t->failed) {
-        fprintf(stderr, "muster backup: cannot write: %s\n", strerror(t->error));
+        fprintf(stderr, "muster backup: cannot write: %s\n", full_reason(t->error));
         return EXIT_REFUSED;
     }
     if (result == CLIENT_STOPPED)
@@ -142,7 +143,7 @@ static int keep(int fd, const char *part, struct taking *t)
     int dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool kept = fsync(fd) == 0 && rename(part, set.file) == 0 && dir >= 0 && fsync(dir) == 0;
     if (!kept)
-        fprintf(stderr, "muster backup: cannot keep %s: %s\n", set.file, strerror(errno));
+        fprintf(stderr, "muster backup: cannot keep %s: %s\n", set.file, full_reason(errno));
     if (dir >= 0)
         close(dir);
     if (!kept)

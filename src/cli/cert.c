@@ -2,6 +2,7 @@
  * client and is forgotten: its key is never written, so nobody can sign anything with it later. */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/full.h"
 #include "base/str.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -151,7 +152,7 @@ static int write_files(const char *folder, const struct file *files, size_t n)
             snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
             unlink(path);
         }
-        return refuse("cannot write to %s: %s", folder, strerror(error));
+        return refuse("cannot write to %s: %s", folder, full_reason(error));
     }
     return EXIT_DONE;
 }

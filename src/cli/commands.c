@@ -1,3 +1,4 @@
+#include "base/full.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/help.h"
@@ -1206,7 +1207,7 @@ static int end_output(int code)
     if (error == 0 || error == EPIPE)
         return code;
     fprintf(stderr, "muster: cannot write to standard output: %s\n",
-            error == TERM_LOST ? "part of it is lost" : strerror(error));
+            error == TERM_LOST ? "part of it is lost" : full_reason(error));
     return code == EXIT_DONE ? EXIT_REFUSED : code;
 }
 

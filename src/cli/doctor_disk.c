@@ -1,5 +1,6 @@
 /* The data folder: whether it can be used, how much room there is, how fast its disk syncs. */
 #include "base/clock.h"
+#include "base/full.h"
 #include "cli/doctor.h"
 
 #include <errno.h>
@@ -141,8 +142,8 @@ static void check_sync(struct doctor *d, const char *folder)
         return;
     }
     doctor_say(d, "data folder", DOCTOR_PROBLEM, "%s cannot be written: %s.", folder,
-               strerror(err));
-    doctor_advise(d, err == ENOSPC || err == EDQUOT
+               full_reason(err));
+    doctor_advise(d, full_is(err)
                          ? "Make room there, or choose another folder with --data."
                          : "Give it to the user that runs Muster (chown), or choose another folder "
                            "with --data.");

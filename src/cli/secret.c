@@ -1,6 +1,7 @@
 #include "cli/secret.h"
 
 #include "base/err.h"
+#include "base/full.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static int fail(char *why, const char *folder, const struct drawn *file, const c
 {
     bool few = errno == EMFILE || errno == ENFILE;
     snprintf(why, SECRET_WHY_MAX, "Cannot %s %s/%s: %s", what, folder, file->name,
-             few ? "too few file descriptors. Raise the limit (ulimit -n)" : strerror(errno));
+             few ? "too few file descriptors. Raise the limit (ulimit -n)" : full_reason(errno));
     return ERR_IO;
 }
 

@@ -1,5 +1,6 @@
 #include "net/http_client.h"
 
+#include "base/full.h"
 #include "base/list.h"
 #include "net/curl.h"
 #include "net/loop.h"
@@ -284,7 +285,7 @@ static size_t on_data(char *at, size_t size, size_t n, void *user)
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
-            return refuse_rest(call, written < 0 ? strerror(errno) : "the file takes no more");
+            return refuse_rest(call, written < 0 ? full_reason(errno) : "the file takes no more");
         done += (size_t)written;
     }
     return len;

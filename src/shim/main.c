@@ -544,6 +544,7 @@ static void reset_signals(void)
     for (int sig = 1; sig < NSIG; sig++)
         syscall(SYS_rt_sigaction, sig, default_action, NULL, 8);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a log that may not grow any more is one that is full */
 }
 
 static int stand_alone(void)

@@ -97,6 +97,7 @@ static bool get_ready(void)
     sigset_t no_signal;
     sigemptyset(&no_signal);
     sigprocmask(SIG_SETMASK, &no_signal, NULL);
+    signal(SIGXFSZ, SIG_DFL); /* which only the shim ignores */
     setpgid(0, 0);
     umask(022);
     if (child.ordinary)

@@ -5,6 +5,7 @@
 #include "store/archive.h"
 
 #include "base/err.h"
+#include "base/full.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -242,7 +243,7 @@ static int fill_file(struct unpacking *u, int fd, const char *name)
         /* A sparse entry leaves holes; what it skips was not written and reads as zeros. */
         int failed = lseek(fd, at, SEEK_SET) < 0 ? errno : write_all(fd, block, n);
         if (failed)
-            return refuse(u, ERR_IO, "Cannot write \"%s\": %s.", name, strerror(failed));
+            return refuse(u, ERR_IO, "Cannot write \"%s\": %s.", name, full_reason(failed));
     }
 }
 
@@ -256,13 +257,13 @@ static int take_file(struct unpacking *u, const struct archive_entry *entry, con
     if (fd < 0 && errno == EEXIST)
         return refuse(u, ERR_BAD_ARCHIVE, "\"%s\" is in the archive twice.", name);
     if (fd < 0)
-        return refuse(u, errno == ENOSPC || errno == EDQUOT ? ERR_IO : ERR_BAD_ARCHIVE,
-                      "Cannot make \"%s\": %s.", name, strerror(errno));
+        return refuse(u, full_is(errno) ? ERR_IO : ERR_BAD_ARCHIVE, "Cannot make \"%s\": %s.", name,
+                      strerror(errno));
     err = fill_file(u, fd, name);
     if (!err && (fchmod(fd, runs ? 0555 : 0444) != 0 || fsync(fd) != 0))
-        err = refuse(u, ERR_IO, "Cannot finish \"%s\": %s.", name, strerror(errno));
+        err = refuse(u, ERR_IO, "Cannot finish \"%s\": %s.", name, full_reason(errno));
     if (close(fd) != 0 && !err)
-        err = refuse(u, ERR_IO, "Cannot finish \"%s\": %s.", name, strerror(errno));
+        err = refuse(u, ERR_IO, "Cannot finish \"%s\": %s.", name, full_reason(errno));
     return err;
 }
 

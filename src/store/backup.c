@@ -1,6 +1,7 @@
 #include "store/backup.h"
 
 #include "base/err.h"
+#include "base/full.h"
 #include "core/row.h"
 #include "store/archive.h"
 #include "store/state.h"
@@ -90,7 +91,7 @@ static int add_file(struct backup *b, const char *name, const char *path,
         err = archive_digest(fd, stop, digest);
     if (err != 0)
         why_set(&b->why, "%s cannot be read: %s.", path,
-                *stop ? "it was stopped" : strerror(errno));
+                *stop ? "it was stopped" : full_reason(errno));
     if (fd >= 0)
         close(fd);
     if (err != 0)

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "base/log.h"
 #include "core/row.h"
 
@@ -43,11 +44,27 @@ void complaint_settle(struct complaint *c, const char *what)
     log_line(LOG_INFO, what, "works=again");
 }
 
+/* Why the system refused; 0 when it did not. SQLite does not keep it when a commit fails, but the
+ * file does: the log, or else the database. */
+static int find_errno(sqlite3 *db)
+{
+    int error = sqlite3_system_errno(db);
+    sqlite3_file *log = NULL;
+    if (error || (sqlite3_errcode(db) & 0xFF) != SQLITE_IOERR)
+        return error;
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log && log->pMethods)
+        (void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
+    if (error == 0)
+        (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+    return error;
+}
+
 const char *dbfile_error(sqlite3 *db, char *dst, size_t cap)
 {
-    int system = sqlite3_system_errno(db);
-    snprintf(dst, cap, "%s (SQLite code %d%s%s)", sqlite3_errmsg(db), sqlite3_extended_errcode(db),
-             system ? ", " : "", system ? strerrordesc_np(system) : "");
+    int system = find_errno(db);
+    snprintf(dst, cap, "%s (SQLite code %d)%s%s", sqlite3_errmsg(db), sqlite3_extended_errcode(db),
+             system ? ": " : "", system ? full_reason(system) : "");
     return dst;
 }
 
@@ -243,9 +260,8 @@ static bool blame_system(int err, const char *folder, const char *name, struct w
                 folder, name);
         return true;
     }
-    if (err == ENOSPC || err == EDQUOT) {
-        why_set(why, "%s/%s cannot be opened: no space left on the device of %s. Make room there.",
-                folder, name, folder);
+    if (full_is(err)) {
+        why_set(why, "%s/%s cannot be written: %s.", folder, name, full_reason(err));
         return true;
     }
     return false;
@@ -263,7 +279,7 @@ int dbfile_refuse(sqlite3 *db, int rc, const char *folder, const char *name, str
                 folder, name, sqlite3_errstr(rc));
         return ERR_FORMAT;
     }
-    int system = (rc & 0xFF) == SQLITE_FULL ? ENOSPC : db ? sqlite3_system_errno(db) : 0;
+    int system = (rc & 0xFF) == SQLITE_FULL ? ENOSPC : db ? find_errno(db) : 0;
     if (!blame_system(system, folder, name, why))
         why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.",
                 folder, name, db ? dbfile_error(db, text, sizeof(text)) : sqlite3_errstr(rc));
@@ -277,7 +293,7 @@ int dbfile_open(const char *folder, const char *name, const struct dbfile_schema
     if (err != 0) {
         if (!blame_system(-err, folder, name, why))
             why_set(why, "%s/%s cannot be opened: %s. Check the disk's space and the file's owner.",
-                    folder, name, strerrordesc_np(-err));
+                    folder, name, full_reason(-err));
         return ERR_IO;
     }
     sqlite3 *db = NULL;

@@ -1,6 +1,7 @@
 /* Copying a database file that is in use. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "store/dbfile.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ int dbfile_copy(const char *from, const char *name, const char *to, const _Atomi
     (void)snprintf(path, sizeof(path), "%s/%s", to, name);
     int err = make_file(path);
     if (err != 0) {
-        why_set(why, "%s cannot be made: %s.", path, strerrordesc_np(-err));
+        why_set(why, "%s cannot be made: %s.", path, full_reason(-err));
         return ERR_IO;
     }
     sqlite3 *db = NULL;
@@ -105,7 +106,7 @@ int dbfile_copy(const char *from, const char *name, const char *to, const _Atomi
         return 0;
     why_set(why, "%s/%s cannot be copied: %s.", from, name,
             *stop      ? "it was stopped"
-            : err != 0 ? strerrordesc_np(-err)
+            : err != 0 ? full_reason(-err)
                        : sqlite3_errstr(rc));
     return ERR_IO;
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "store/archive.h"
 #include "store/backup.h"
 #include "store/cell_lease.h"
@@ -167,7 +168,7 @@ static int mark_moved(const char *folder, const struct cell_config *c, struct wh
     give(folder, path);
     if (written && dbfile_sync_folder(folder) == 0)
         return 0;
-    why_set(why, "%s cannot be written: %s.", path, strerror(errno));
+    why_set(why, "%s cannot be written: %s.", path, full_reason(errno));
     return ERR_IO;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/date.h"
+#include "base/full.h"
 #include "base/log.h"
 #include "store/segment.h"
 
@@ -359,7 +360,7 @@ static void say(struct recorder *r, int err)
     char quoted[LOG_QUOTE_MAX + 8];
     if (err != 0 && !r->complained)
         log_line(LOG_WARN, "the history cannot be written; its lines are lost until it can",
-                 "folder=%s why=\"%s\"", log_quote(quoted, str_of(r->folder)), strerror(err));
+                 "folder=%s why=\"%s\"", log_quote(quoted, str_of(r->folder)), full_reason(err));
     if (err == 0 && r->complained)
         log_line(LOG_INFO, "the history is written again", "folder=%s",
                  log_quote(quoted, str_of(r->folder)));
@@ -369,7 +370,7 @@ static void say(struct recorder *r, int err)
 /* What is full may have room again; with any other failure the next try begins a new segment. */
 static void give_up(struct recorder *r, int err)
 {
-    if (err != ENOSPC && err != EDQUOT)
+    if (!full_is(err))
         close_segment(r);
     r->retry_ms = clock_monotonic_ms() + r->limits.retry_ms;
 }

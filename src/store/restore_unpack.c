@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "core/row.h"
 #include "store/archive.h"
 #include "store/backup.h"
@@ -90,7 +91,7 @@ static int write_all(struct unpacking *u, int fd, const uint8_t *at, size_t len)
             continue;
         if (n < 0) {
             why_set(u->why, "The backup cannot be unpacked into %s: %s. Nothing was changed.",
-                    u->folder, strerror(errno));
+                    u->folder, full_reason(errno));
             return ERR_IO;
         }
         at += n;
@@ -140,7 +141,7 @@ static int take_file(struct unpacking *u, const struct tar_entry *e, mode_t mode
     }
     int err = copy_file(u, e, fd, ret_digest);
     if (err == 0 && (fchmod(fd, mode) != 0 || fsync(fd) != 0)) {
-        why_set(u->why, "%s cannot be written: %s.", path, strerror(errno));
+        why_set(u->why, "%s cannot be written: %s.", path, full_reason(errno));
         err = ERR_IO;
     }
     close(fd);

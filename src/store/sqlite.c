@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/full.h"
 #include "base/log.h"
 #include "store/lag.h"
 #include "store/migrate.h"
@@ -180,9 +181,8 @@ static int lock(const char *folder, int *ret_fd, struct why *why)
     snprintf(path, sizeof(path), "%s/lock", folder);
     int fd = open_lock(folder, path);
     if (fd < 0) {
-        if (errno == ENOSPC || errno == EDQUOT)
-            why_set(why, "%s cannot be made: no space left on the device of %s. Make room there.",
-                    path, folder);
+        if (full_is(errno))
+            why_set(why, "%s cannot be made: %s.", path, full_reason(errno));
         else
             why_set(why, "%s cannot be opened: %s. Check that the data folder is yours.", path,
                     strerrordesc_np(errno));

@@ -107,7 +107,7 @@ def test_it_cannot_be_written(world, tmp_path):
     done = subprocess.run(f"exec {binary()} backup - --url http://%s:%d --data {world.muster.data} "
                           "> /dev/full" % world.muster.http_address, shell=True,
                           capture_output=True, text=True, timeout=30)
-    assert done.returncode == 1 and "No space left" in done.stderr
+    assert done.returncode == 1 and "no space left" in done.stderr
 
 
 def test_only_an_administrator_may(world, tmp_path):

@@ -662,7 +662,7 @@ def test_full_disk_is_noticed(world, arguments):
                                 stderr=subprocess.PIPE, text=True, timeout=30)
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == (
-        "muster: cannot write to standard output: No space left on device"
+        "muster: cannot write to standard output: no space left on the device; make room"
     )
 
 

@@ -1,23 +1,27 @@
-"""The disk is full: new tickets are refused clearly, everything else goes on, and when there is room
+"""The disk is full, or files may not grow: new tickets are refused clearly, everything else goes on, and when there is room
 again Muster recovers by itself."""
 
 import subprocess
 
 import pytest
-from gate import Gate, SmallDisk
+from gate import Gate, SmallDisk, SmallFiles
 from muster_proc import run
 from peers import Late
 
 pytestmark = pytest.mark.embedded  # what is gated or filled is the data folder's disk
 
 
-@pytest.fixture(params=["small tmpfs", "shim"])
+@pytest.fixture(params=["small tmpfs", "shim", "file size limit"])
 def disk(request, tmp_path, gate_library):
-    """A real small disk; and, for where nobody may mount one, libc saying that the disk is full."""
+    """A real small disk; for where nobody may mount one, libc saying that the disk is full; and a
+    limit for files, which is no disk but stops the same writes."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if request.param == "shim":
         yield Gate(gate_library, folder)
+        return
+    if request.param == "file size limit":
+        yield SmallFiles(folder)
         return
     try:
         small = SmallDisk(folder)
@@ -30,7 +34,9 @@ def disk(request, tmp_path, gate_library):
 @pytest.fixture
 def world(disk, make_world):
     """Its store is on that disk, its log is not. Made after the disk, so stopped before it."""
-    return make_world(data=disk.folder / "data", env=disk.env)
+    world = make_world(data=disk.folder / "data", env=disk.env)
+    disk.process = world.muster
+    return world
 
 
 def until_refused(asker, lobbies):
@@ -116,6 +122,8 @@ def test_match_that_ends_while_the_disk_is_full_has_ended_afterwards(world, disk
 
 def test_start_on_a_full_disk_names_the_cause(disk):
     """It spoke of an I/O error."""
+    if isinstance(disk, SmallFiles):
+        pytest.skip("test_file_size.py starts with a limit")
     disk.fill()
     result = run("serve", "--dev", "--data", disk.folder / "data", "--server-port", 0,
                  "--manager-port", 0, "--client-port", 0, "--http", "127.0.0.1:0", env=disk.env, timeout_s=15)

@@ -1,6 +1,7 @@
 """Disks for tests: one that can stand still, break or be full on command (gate.c does it from inside
-the process), and a real one that is small."""
+the process), a real one that is small, and a limit for files (ulimit -f) that acts like one."""
 
+import resource
 import subprocess
 from pathlib import Path
 
@@ -92,3 +93,26 @@ class SmallDisk:
 
     def unmount(self):
         subprocess.run(["umount", "-l", self.folder], check=True, timeout=10)
+
+
+def limit_files(pid, size=resource.RLIM_INFINITY):
+    """How long a file of that process may be; one that writes beyond it gets SIGXFSZ and EFBIG."""
+    hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+
+
+class SmallFiles:
+    """A limit for files instead of a disk: what is there cannot grow. process is set when it runs."""
+
+    env = {}
+    process = None
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def fill(self):
+        limit_files(self.process.pid, 4096)
+
+    def free(self):
+        if self.process.running:
+            limit_files(self.process.pid)

@@ -5,9 +5,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -369,6 +371,61 @@ static void a_file_does_not_grow_for_ever(void **state)
     buf_done(&members);
 }
 
+static void limit_files(rlim_t bytes)
+{
+    (void)signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The next agent finds what came while nothing could be written, and nothing that was answered. */
+static void what_could_not_be_written_is_written_later(void **state)
+{
+    struct world *w = *state;
+    for (rlim_t limit = 0; limit < 200; limit += 7) {
+        int server = 1000 + (int)limit;
+        char told[100];
+        add(w, server, "inited", "");
+        (void)take(w);
+        limit_files(limit);
+        settle(w, server, 1);
+        add(w, server, "joined", "a");
+        add(w, server, "joined", "b");
+        (void)take(w);
+        settle(w, server, 2);
+        limit_files(RLIM_INFINITY);
+        if (limit % 2)
+            add(w, server, "left", "a"); /* what comes next brings it with it */
+        else
+            outbox_mend(w->outbox); /* or time does */
+        reopen(w);
+        snprintf(told, sizeof(told), limit % 2 ? "%d.3 joined;%d.4 left;" : "%d.3 joined;", server,
+                 server);
+        assert_string_equal(take(w), told);
+        outbox_end(w->outbox, server);
+        settle(w, server, 3);
+        if (limit % 2)
+            settle(w, server, 4);
+    }
+}
+
+/* Its file is there again, with its number. */
+static void a_number_is_not_used_twice_because_of_a_full_disk(void **state)
+{
+    struct world *w = *state;
+    limit_files(0);
+    add(w, 12, "joined", "a");
+    (void)take(w);
+    settle(w, 12, 1);
+    limit_files(RLIM_INFINITY);
+    outbox_mend(w->outbox);
+    reopen(w);
+    add(w, 12, "left", "a");
+    assert_string_equal(take(w), "12.2 left;");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_new, world_free)
@@ -388,6 +445,8 @@ int main(void)
         TEST(a_server_has_a_limit_but_may_always_end),
         TEST(a_batch_has_a_limit),
         TEST(a_file_does_not_grow_for_ever),
+        TEST(what_could_not_be_written_is_written_later),
+        TEST(a_number_is_not_used_twice_because_of_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
