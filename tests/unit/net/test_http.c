@@ -290,7 +290,7 @@ static int client_count(struct client *c, const char *text)
 {
     int n = 0;
     const uint8_t *at = c->got.data;
-    const uint8_t *end = at + c->got.len;
+    const uint8_t *end = at ? at + c->got.len : NULL;
     while (at && (at = memmem(at, (size_t)(end - at), text, strlen(text)))) {
         n++;
         at++;
@@ -722,7 +722,7 @@ static int status_of(const struct buf *got, int answers)
 {
     static const char line[] = "HTTP/1.1 ";
     const char *at = (const char *)got->data;
-    const char *end = at + got->len;
+    const char *end = at ? at + got->len : NULL;
     int status = 0;
     for (int i = 0; i < answers && at; i++) {
         at = memmem(at, (size_t)(end - at), line, sizeof(line) - 1);
