@@ -1,6 +1,7 @@
 #include "cli/bench_child.h"
 
 #include "base/clock.h"
+#include "base/full.h"
 #include "cli/stop.h"
 
 #include <dirent.h>
@@ -118,7 +119,7 @@ static bool write_config(struct bench *b, const char *text, char path[BENCH_PATH
     bool written = f && fputs(text, f) >= 0;
     if (f && fclose(f) != 0)
         written = false;
-    return written || bench_fail(b, "%s cannot be written: %s", path, strerror(errno));
+    return written || bench_fail(b, "%s cannot be written: %s", path, full_reason(errno));
 }
 
 static bool wait_until_ready(struct served *s, struct bench *b, int64_t start_ns)

@@ -1,5 +1,6 @@
 /* What `make bench` leaves behind: a table for people, and a chart of how far each goal is reached.
  */
+#include "base/full.h"
 #include "cli/bench.h"
 
 #include <errno.h>
@@ -178,7 +179,7 @@ static bool finish(struct bench *b, FILE *f, const char *path)
     bool written = f && !ferror(f);
     if (f && fclose(f) != 0)
         written = false;
-    return written || bench_fail(b, "%s cannot be written: %s", path, strerror(errno));
+    return written || bench_fail(b, "%s cannot be written: %s", path, full_reason(errno));
 }
 
 bool bench_report(struct bench *b, const char *folder, const char *commit)

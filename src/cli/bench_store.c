@@ -1,5 +1,6 @@
 /* What the store takes: batches of few and of many changes, beside bare appends of the same bytes
  * with a sync behind each. */
+#include "base/full.h"
 #include "cli/bench_child.h"
 #include "cli/cli.h"
 #include "store/store.h"
@@ -115,7 +116,7 @@ static bool measure(struct bench *b, struct into_store *s, int fd, int size, str
     double commits = repeat(append_to_store, s, sizes[size], &s->id, &count);
     double cpu_us = process_cpu_us(getpid()) - before_us;
     if (bare <= 0 || commits <= 0)
-        return bench_fail(b, "%s cannot be written: %s", b->folder, strerror(errno));
+        return bench_fail(b, "%s cannot be written: %s", b->folder, full_reason(errno));
     figure_add(&f->bare, bare);
     figure_add(&f->commits, commits);
     figure_add(&f->changes, commits * sizes[size]);

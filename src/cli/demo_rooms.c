@@ -1,5 +1,6 @@
 #include "cli/demo_rooms.h"
 
+#include "base/full.h"
 #include "base/json.h"
 #include "cli/beside.h"
 #include "cli/client.h"
@@ -91,7 +92,7 @@ bool demo_rooms_configure(const char *data, bool faults, char ret_path[DEMO_PATH
     (void)mkdir(data, 0700); /* there already, or fopen says what is wrong */
     bool written = n > 0 && n < DEMO_PATH_MAX && write_file(ret_path, &text);
     if (!written)
-        snprintf(why, DEMO_WHY_MAX, "cannot write %.150s: %s", ret_path, strerror(errno));
+        snprintf(why, DEMO_WHY_MAX, "cannot write %.150s: %s", ret_path, full_reason(errno));
     buf_done(&text);
     return written;
 }

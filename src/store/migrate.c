@@ -410,12 +410,14 @@ static int write_journal(struct hold *h, const char *draft, const struct store_t
 
 static int write_state(const char *draft, const struct moment *m, struct why *why)
 {
+    char text[256];
     struct state state = {0};
     int err = state_open(&state, draft, why);
     if (err != 0)
         return err;
     if (state_fold(&state, &m->latest, &m->tip) != SQLITE_OK) {
-        why_set(why, "%s/" STATE_FILE " cannot be written: %s.", draft, sqlite3_errmsg(state.db));
+        why_set(why, "%s/" STATE_FILE " cannot be written: %s.", draft,
+                dbfile_error(state.db, text, sizeof(text)));
         err = ERR_IO;
     }
     state_close(&state);

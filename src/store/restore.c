@@ -251,12 +251,14 @@ static struct core *load_last(const char *folder, struct store_tip *tip, struct 
 static int store_rows(struct state *state, const char *draft, const struct store_batch *row,
                       struct why *why)
 {
+    char text[256];
     struct latest latest = {0};
     struct journal journal = {0};
     struct store_tip tip = {row->seq, row->core_ms, row->wall_ms};
     int err = latest_apply(&latest, row->changes, row->len);
     if (err == 0 && state_fold(state, &latest, &tip) != SQLITE_OK) {
-        why_set(why, "%s/" STATE_FILE " cannot be written: %s.", draft, sqlite3_errmsg(state->db));
+        why_set(why, "%s/" STATE_FILE " cannot be written: %s.", draft,
+                dbfile_error(state->db, text, sizeof(text)));
         err = ERR_IO;
     }
     latest_done(&latest);
@@ -266,7 +268,7 @@ static int store_rows(struct state *state, const char *draft, const struct store
         return err;
     err = journal_append(&journal, row, row->seq - 1);
     if (err != 0)
-        why_set(why, "%s/" JOURNAL_FILE " cannot be written.", draft);
+        why_set(why, "%s/" JOURNAL_FILE " cannot be written: %s.", draft, journal.complaint.text);
     journal_close(&journal);
     return err;
 }

@@ -120,10 +120,9 @@ def test_match_that_ends_while_the_disk_is_full_has_ended_afterwards(world, disk
     assert asker.refuse(1) == "Invalid match lobby ID"
 
 
+@pytest.mark.parametrize("disk", ["small tmpfs", "shim"], indirect=True)
 def test_start_on_a_full_disk_names_the_cause(disk):
-    """It spoke of an I/O error."""
-    if isinstance(disk, SmallFiles):
-        pytest.skip("test_file_size.py starts with a limit")
+    """It spoke of an I/O error. With a limit for files: test_file_size.py."""
     disk.fill()
     result = run("serve", "--dev", "--data", disk.folder / "data", "--server-port", 0,
                  "--manager-port", 0, "--client-port", 0, "--http", "127.0.0.1:0", env=disk.env, timeout_s=15)

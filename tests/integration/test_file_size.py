@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gate import limit_files
-from muster_proc import binary
+from muster_proc import binary, run
 from real_rooms import parent_of
 from test_agent import agent, call, control, started  # noqa: F401: fixtures
 from test_backup import where
@@ -89,6 +89,21 @@ def test_an_agent_goes_on(agent, control):
         assert control.await_event(12, "joined", 2)["key"] == "b"
 
 
+def test_an_agent_with_a_limit_from_its_start_refuses_clearly(agent, control):
+    agent.term()
+    with limited(0):
+        agent.start()
+    status, answer = agent.spawn(12)
+    if status == 202:
+        answer = control.await_event(12, "failed")
+        assert REASON in answer["text"]
+    else:
+        assert REASON in answer["error"]["message"]
+    limit_files(agent.process.pid)
+    assert agent.spawn(13) == (202, {})
+    control.await_event(13, "inited")
+
+
 def scripted(agent, folder, text):
     """A game server that is a shell script, and has begun; its pid."""
     game = folder / "game"
@@ -133,3 +148,14 @@ def test_a_backup(world, tmp_path):
     assert result.returncode == 1
     assert f"cannot write: {REASON}" in result.stderr
     assert not file.exists()
+
+
+@pytest.mark.parametrize("size", [100, 5000, 20000, 60000])
+def test_a_restore(world, tmp_path, size):
+    file, data = tmp_path / "backup", tmp_path / "data"
+    assert run("backup", file, *where(world)).returncode == 0
+    result = run_limited(size, "restore", file, "--data", data)
+    assert result.returncode == 1 and REASON in result.stderr, result.stderr
+    assert [f.name for f in data.iterdir()] == ["lock"]
+    result = run("restore", file, "--data", data)
+    assert result.returncode == 0, result.stderr
