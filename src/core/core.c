@@ -501,33 +501,41 @@ static void dispatch(struct core *core, const struct event *event)
     }
 }
 
-void core_step(struct core *core, const struct event *event, struct instant now,
-               struct batch *batch)
+static void take_event(struct core *core, const struct event *event)
 {
-    if (now.core_ms > core->now.core_ms)
-        core->now.core_ms = now.core_ms; /* core time never goes back */
-    core->now.wall_ms = now.wall_ms;
-    core->at_us = event->at_us;
-    core->out = batch;
     notice_gap(core, event->kind == EVENT_TICK);
     if (core->read_only && !needs_no_write(core, event)) {
         refuse_event(core, event, ERR_INTERNAL);
-        core->out = NULL;
         return;
     }
     dispatch(core, event);
-    if (!core->read_only) {
-        if (!PLANTED(queue_window) || event->kind == EVENT_TICK)
-            queues_serve(core);
-        tickets_settle(core);
-        lobbies_settle(core);
-        allocations_say_queued(core);
-        allocations_forget_oldest(core);
-        tickets_forget_oldest(core);
-        room_tickets_forget_oldest(core);
-        rooms_forget_oldest(core);
-        lobbies_forget_oldest(core);
-    }
+    if (core->read_only)
+        return;
+    if (!PLANTED(queue_window) || event->kind == EVENT_TICK)
+        queues_serve(core);
+    tickets_settle(core);
+    lobbies_settle(core);
+    allocations_say_queued(core);
+    allocations_forget_oldest(core);
+    tickets_forget_oldest(core);
+    room_tickets_forget_oldest(core);
+    rooms_forget_oldest(core);
+    lobbies_forget_oldest(core);
+}
+
+void core_step(struct core *core, const struct event *event, struct instant now,
+               struct batch *batch)
+{
+    static const struct event first = {.kind = EVENT_TICK};
+    if (now.core_ms > core->now.core_ms)
+        core->now.core_ms = now.core_ms; /* core time never goes back */
+    core->now.wall_ms = now.wall_ms;
+    core->out = batch;
+    /* What is held is not stored: after a start the lines are served before anybody is placed. */
+    if (core->last_tick_ms == 0 && (event->kind == EVENT_PLACE || event->kind == EVENT_SEEK))
+        take_event(core, &first);
+    core->at_us = event->at_us;
+    take_event(core, event);
     core->out = NULL;
 }
 

@@ -135,6 +135,66 @@ static void the_time_in_line_goes_on_during_a_restart(void **state)
     has_failed(f, "ann", ERR_QUEUE_TIMEOUT, "queue timeout after 120 s");
 }
 
+enum first { FIRST_JOIN, FIRST_ENTER, FIRST_SEEK };
+
+/* The first event after a start, with a party that has a seat held for it. */
+static void comes_first_after_a_start(struct fixture *f, enum first first)
+{
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    rooms_hosts[0].slots = 1;
+    host_says(f, &rooms_hosts[0]);
+    asks_for(f, "two", "a1", "p1", "a2");
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    leaves(f, "p2");
+    assert_int_equal(room->held, 1);
+    int64_t id = room->row.id;
+    seal(f);
+    crash(f, 1000);
+    room = room_find(f->core, id);
+    if (first == FIRST_JOIN)
+        answered(f, EFFECT_PLACED, join(f, "eve", false), ERR_NO_PLACE);
+    else if (first == FIRST_ENTER)
+        answered(f, EFFECT_PLACED, enter(f, "eve", id), ERR_NO_PLACE);
+    else
+        queued_at(f, seeks(f, "eve", ""), 1);
+    assert_int_equal(room->held, 1);
+    leaves(f, "p3");
+    is_in_state(f, "two", ALLOCATION_DONE);
+    assert_true(sits_in(f, "a1", room) && sits_in(f, "a2", room));
+}
+
+static void a_join_right_after_a_start_takes_no_held_seat(void **state)
+{
+    comes_first_after_a_start(*state, FIRST_JOIN);
+}
+
+static void an_enter_right_after_a_start_takes_no_held_seat(void **state)
+{
+    comes_first_after_a_start(*state, FIRST_ENTER);
+}
+
+static void an_allocation_right_after_a_start_takes_no_held_seat(void **state)
+{
+    comes_first_after_a_start(*state, FIRST_SEEK);
+}
+
+/* The time of those in line passed while nobody ran. */
+static void whose_time_in_line_is_over_at_a_start_gets_nothing(void **state)
+{
+    struct fixture *f = *state;
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1,p2,p3,p4");
+    asks_for(f, "two", "a1", "p1", "a2");
+    rooms_pass(f, QUEUE_HOLD_MS + 1000);
+    leaves(f, "p2");
+    int64_t id = room->row.id;
+    seal(f);
+    crash(f, QUEUE_MS);
+    answered(f, EFFECT_PLACED, enter(f, "eve", id), 0);
+    has_failed(f, "two", ERR_QUEUE_TIMEOUT, "queue timeout after 120 s");
+}
+
 /* ── what is owed ──────────────────────────────────────────────────────────────────────────── */
 
 static void a_result_that_was_not_published_is_said_again_after_a_restart(void **state)
@@ -468,6 +528,10 @@ int main(void)
         SEEKERS_TEST(a_line_outlives_a_restart_and_is_served),
         SEEKERS_TEST(a_room_that_starts_during_a_restart_is_still_theirs),
         SEEKERS_TEST(the_time_in_line_goes_on_during_a_restart),
+        SEEKERS_TEST(a_join_right_after_a_start_takes_no_held_seat),
+        SEEKERS_TEST(an_enter_right_after_a_start_takes_no_held_seat),
+        SEEKERS_TEST(an_allocation_right_after_a_start_takes_no_held_seat),
+        SEEKERS_TEST(whose_time_in_line_is_over_at_a_start_gets_nothing),
         SEEKERS_TEST(a_result_that_was_not_published_is_said_again_after_a_restart),
         SEEKERS_TEST(that_the_queue_was_told_does_not_settle_the_success),
         SEEKERS_TEST(what_was_published_while_nothing_could_be_stored_is_said_again),
