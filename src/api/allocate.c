@@ -16,7 +16,8 @@ enum { WAIT_MAX_MS = (REST_WAIT_MAX_S + 20) * 1000 }; /* before the HTTP server 
 /* ── results ───────────────────────────────────────────────────────────────────────────────── */
 
 /* The result, and beside it what every error of this API has. */
-static void render_failure(struct call *c, int err, const struct envelope_result *r)
+static void render_failure(struct call *c, int err, const struct envelope_result *r,
+                           int64_t retry_ms)
 {
     struct json_writer w = {.out = &c->body};
     c->body.len--; /* the brace at its end */
@@ -24,12 +25,13 @@ static void render_failure(struct call *c, int err, const struct envelope_result
     json_open_object(&w);
     json_key_text(&w, "code", str_of(err_code(err)));
     json_key_text(&w, "message", r->error);
-    call_retry(c, &w, 0);
+    call_retry(c, &w, retry_ms);
     json_close_object(&w);
     buf_append(&c->body, "}", 1);
 }
 
-static void render_result(struct call *c, int err, const struct envelope_result *r)
+static void render_result(struct call *c, int err, const struct envelope_result *r,
+                          int64_t retry_ms)
 {
     (void)call_writer(c); /* what was rendered before is gone */
     envelope_write(&c->body, r);
@@ -37,7 +39,7 @@ static void render_result(struct call *c, int err, const struct envelope_result 
     if (r->status != ENVELOPE_FAILURE)
         return;
     c->status = err_status(err != 0 ? err : ERR_INTERNAL);
-    render_failure(c, err != 0 ? err : ERR_INTERNAL, r);
+    render_failure(c, err != 0 ? err : ERR_INTERNAL, r, retry_ms);
 }
 
 /* A failure of a request that never became an allocation. */
@@ -45,7 +47,7 @@ static void refuse_as_result(struct call *c, struct str ticket_id, int err, cons
 {
     struct envelope_result r = {
         .ticket_id = ticket_id, .status = ENVELOPE_FAILURE, .error = str_of(why)};
-    render_result(c, err, &r);
+    render_result(c, err, &r, 0);
     call_answer(c);
 }
 
@@ -56,7 +58,7 @@ static void show_result(struct call *c)
     struct view_allocation v;
     struct envelope_result r;
     if (view_allocation(core, c->object, &v) && view_result(core, c->object, &r) == 0)
-        render_result(c, v.err, &r);
+        render_result(c, v.err, &r, 0);
     else
         call_refuse(c, ERR_NOT_FOUND, NULL, "The allocation was forgotten meanwhile.");
     call_read(c);
@@ -74,7 +76,7 @@ static void hear_sought(struct call *c, const struct effect *e)
     } else if (e->result->status == ENVELOPE_QUEUED && wait_ms > 0) {
         call_wait(c, e->object, wait_ms, show_result);
     } else {
-        render_result(c, e->err, e->result);
+        render_result(c, e->err, e->result, e->placed ? e->placed->retry_after_ms : 0);
         call_answer(c);
     }
 }

@@ -33,7 +33,8 @@ static const struct list_key {
     {"rates.create", "5 in 60 s, 10 in 240 s, 20 in 480 s, 40 in 960 s", "a list", true,
      "`{count, seconds}`, up to four: rooms that an account may create"},
     {"rates.join", "30 in 60 s", "a list", true,
-     "`{count, seconds}`, up to four: seats that an account may ask for"},
+     "`{count, seconds}`, up to four: seats that an account may ask for, with join and with "
+     "allocations under its own token"},
     {"default_region", "the first of `regions`", "a region's name", true,
      "for players of whom nothing is known"},
 };

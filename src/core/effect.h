@@ -185,7 +185,8 @@ struct lobby_card {
     struct chat_list teams[2]; /* encoded struct chat_player_entry */
 };
 
-/* EFFECT_PLACED: where, or for a refusal what its head and body say beside the sentence. */
+/* EFFECT_PLACED: where, or for a refusal what its head and body say beside the sentence.
+ * EFFECT_SOUGHT: ERR_RATE_LIMITED has one for retry_after_ms. */
 struct placed_seat {
     int64_t seat;
     struct str account;

@@ -6,7 +6,6 @@
 
 #include "core/state.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 enum { SENTENCE_MAX = CHOICE_WHY_MAX };
@@ -104,29 +103,29 @@ enum rate_kind place_rate(enum place_verb verb)
 
 static int judge_rates(struct core *core, struct placing *g)
 {
-    bool create = g->p->verb == PLACE_CREATE;
-    enum rate_kind kind = place_rate(g->p->verb);
-    const struct rate_limit *limits = create ? core->config.create_rates : core->config.join_rates;
     for (size_t i = 0; i < g->p->n_players; i++) {
         struct str account = g->p->players[i].account;
-        int64_t wait_ms = rates_wait_ms(&core->rates, kind, account, limits, core->now.core_ms);
+        int64_t wait_ms = core_rate_wait_ms(core, place_rate(g->p->verb), account);
         if (wait_ms <= 0)
             continue;
         g->extra.refused = text_keep(core, account);
         g->extra.retry_after_ms = wait_ms;
-        (void)snprintf(g->text, sizeof(g->text), "too many requests: try again in %" PRId64 " s",
-                       (wait_ms + 999) / 1000);
+        rate_print(wait_ms, g->text, sizeof(g->text));
         return ERR_RATE_LIMITED;
     }
-    for (size_t i = 0; i < g->p->n_players; i++)
-        rates_count(&core->rates, kind, g->p->players[i].account, limits, core->now.core_ms);
     return 0;
 }
 
-static void place_give_back_rates(struct core *core, const struct placing *g)
+static void place_count_rates(struct core *core, const struct place *p)
 {
-    for (size_t i = 0; i < g->p->n_players; i++)
-        rates_give_back(&core->rates, place_rate(g->p->verb), g->p->players[i].account,
+    for (size_t i = 0; i < p->n_players; i++)
+        core_rate_count(core, place_rate(p->verb), p->players[i].account);
+}
+
+static void place_give_back_rates(struct core *core, const struct place *p)
+{
+    for (size_t i = 0; i < p->n_players; i++)
+        rates_give_back(&core->rates, place_rate(p->verb), p->players[i].account,
                         core->now.core_ms);
 }
 
@@ -386,8 +385,12 @@ void place(struct core *core, conn_id conn, const struct place *p)
         err = judge_bans(core, &g);
     if (!err)
         err = judge_rates(core, &g);
-    if (!err && (err = find_place(core, &g)) == ERR_NO_HOST)
-        place_give_back_rates(core, &g); /* nothing was started for it */
+    if (!err) {
+        place_count_rates(core, p);
+        err = find_place(core, &g);
+        if (err == ERR_NO_HOST) /* nothing was started for it */
+            place_give_back_rates(core, p);
+    }
     if (err)
         (void)refuse(core, &g, err);
 }

@@ -1,7 +1,10 @@
 #include "core/rate.h"
 
 #include "base/chain.h"
+#include "core/state.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,4 +183,25 @@ void rates_give_back(struct rates *r, enum rate_kind kind, struct str account, i
     count(&a->given_back, &back_limit, now_ms);
     for (int i = 0; i < RATE_LIMITS_MAX; i++)
         window_uncount(&a->windows[i]);
+}
+
+static const struct rate_limit *limits_of(const struct core *core, enum rate_kind kind)
+{
+    return kind == RATE_CREATE ? core->config.create_rates : core->config.join_rates;
+}
+
+int64_t core_rate_wait_ms(const struct core *core, enum rate_kind kind, struct str account)
+{
+    return rates_wait_ms(&core->rates, kind, account, limits_of(core, kind), core->now.core_ms);
+}
+
+void core_rate_count(struct core *core, enum rate_kind kind, struct str account)
+{
+    rates_count(&core->rates, kind, account, limits_of(core, kind), core->now.core_ms);
+}
+
+void rate_print(int64_t wait_ms, char *dst, size_t cap)
+{
+    (void)snprintf(dst, cap, "too many requests: try again in %" PRId64 " s",
+                   (wait_ms + 999) / 1000);
 }

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "core/core.h"
 
+/* What is limited: rooms that an account makes, and places that it asks for. */
 enum rate_kind { RATE_CREATE = 1, RATE_JOIN };
 enum { RATE_GIVEN_BACK = 5 };
 
@@ -34,3 +35,10 @@ void rates_give_back(struct rates *r, enum rate_kind kind, struct str account, i
 /* It has asked. */
 void rates_count(struct rates *r, enum rate_kind kind, struct str account,
                  const struct rate_limit limits[RATE_LIMITS_MAX], int64_t now_ms);
+
+/* The same for what that core allows, now. */
+int64_t core_rate_wait_ms(const struct core *core, enum rate_kind kind, struct str account);
+void core_rate_count(struct core *core, enum rate_kind kind, struct str account);
+
+/* "too many requests: try again in 12 s" */
+void rate_print(int64_t wait_ms, char *dst, size_t cap);

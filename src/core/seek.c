@@ -21,8 +21,8 @@ static struct allocation *asked_before(const struct core *core, const struct see
     return allocation_named(core, s->bus == BUS_OWN ? s->player : STR(""), s->name);
 }
 
-static void refuse(struct core *core, conn_id conn, const struct seek *s, int err,
-                   const char *sentence)
+static struct effect *refuse(struct core *core, conn_id conn, const struct seek *s, int err,
+                             const char *sentence)
 {
     struct envelope_result *result = arena_alloc(&core->out->arena, sizeof(*result));
     struct str text = text_keep(core, str_of(sentence ? sentence : err_sentence(err)));
@@ -36,6 +36,21 @@ static void refuse(struct core *core, conn_id conn, const struct seek *s, int er
     e->text = text;
     e->result = result;
     e->arguments = arguments_keep(core, s->arguments);
+    return e;
+}
+
+/* True when the player asks too often by their own token: refused then. */
+static bool refuse_for_rate(struct core *core, conn_id conn, const struct seek *s)
+{
+    char why[FOUND_SENTENCE_MAX];
+    int64_t wait_ms = s->bus == BUS_OWN ? core_rate_wait_ms(core, RATE_JOIN, s->player) : 0;
+    if (wait_ms <= 0)
+        return false;
+    struct placed *placed = arena_alloc(&core->out->arena, sizeof(*placed));
+    *placed = (struct placed){.retry_after_ms = wait_ms};
+    rate_print(wait_ms, why, sizeof(why));
+    refuse(core, conn, s, ERR_RATE_LIMITED, why)->placed = placed;
+    return true;
 }
 
 static bool is_id(struct str id)
@@ -221,13 +236,13 @@ static bool answer_again(struct core *core, conn_id conn, const struct seek *s)
     if (PLANTED(redelivery_takes_twice))
         take_again(core, a);
     if (memcmp(a->row.arguments, s->arguments, OPERATE_DIGEST) != 0)
-        refuse(core, conn, s, ERR_NAME_CONFLICT, NULL);
+        (void)refuse(core, conn, s, ERR_NAME_CONFLICT, NULL);
     else if (by_bus(s))
         allocation_ask_by(core, a, (int8_t)s->bus); /* who asked first may have come otherwise */
     else if (a->row.state != ALLOCATION_OPEN)
         allocation_answer(core, a, conn);
     else if (!allocation_wait(a, conn))
-        refuse(core, conn, s, ERR_BUSY, NULL);
+        (void)refuse(core, conn, s, ERR_BUSY, NULL);
     return true;
 }
 
@@ -255,10 +270,13 @@ void seek(struct core *core, conn_id conn, const struct seek *s)
     struct str party = err ? (struct str){0} : list_party(core, s, fleet, &names, &named);
     if (!err && names_count(party) > PARTY_MAX)
         err = ERR_BAD_ARGUMENT;
-    if (err)
-        refuse(core, conn, s, err, why[0] ? why : NULL);
-    else
+    if (err) {
+        (void)refuse(core, conn, s, err, why[0] ? why : NULL);
+    } else if (!refuse_for_rate(core, conn, s)) {
+        if (s->bus == BUS_OWN)
+            core_rate_count(core, RATE_JOIN, s->player);
         take_request(core, conn, s, fleet, party, named, region);
+    }
     buf_done(&names);
 }
 
@@ -271,5 +289,5 @@ void unseek(struct core *core, conn_id conn, struct str owner, struct str name)
         return;
     }
     struct seek s = {.name = name};
-    refuse(core, conn, &s, a ? ERR_ALREADY_OVER : ERR_NOT_FOUND, NULL);
+    (void)refuse(core, conn, &s, a ? ERR_ALREADY_OVER : ERR_NOT_FOUND, NULL);
 }

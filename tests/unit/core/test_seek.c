@@ -642,6 +642,57 @@ static void a_request_that_is_cancelled_gives_its_seats_back(void **state)
     sought_not(f, conn, ERR_NOT_FOUND, err_sentence(ERR_NOT_FOUND));
 }
 
+/* ── how often ─────────────────────────────────────────────────────────────────────────────── */
+
+static conn_id asks_himself(struct fixture *f, const char *name, const char *account)
+{
+    struct event e = wants(f, name, account);
+    e.seek.bus = BUS_OWN;
+    step(f, &e);
+    return e.conn;
+}
+
+static void whoever_asks_by_their_own_token_is_limited_as_at_join(void **state)
+{
+    struct fixture *f = *state;
+    f->config.join_rates[0] = (struct rate_limit){3, 60 * 1000};
+    rooms_reconfigure(f);
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1");
+    found_in(f, asks_himself(f, "t1", "ann"), room);
+    found_in(f, asks_himself(f, "t1", "ann"), room); /* a repeat */
+    answered(f, EFFECT_PLACED, join(f, "ann", false), 0);
+    found_in(f, asks_himself(f, "t2", "ann"), room);
+    conn_id conn = asks_himself(f, "t3", "ann");
+    const struct effect *e = nth_effect(f, EFFECT_SOUGHT, conn, 0);
+    assert_in_range(e->placed->retry_after_ms, 50 * 1000, 60 * 1000);
+    sought_not(f, conn, ERR_RATE_LIMITED, "too many requests: try again in 60 s");
+    answered(f, EFFECT_PLACED, join(f, "ann", false), ERR_RATE_LIMITED);
+    found_in(f, asks_himself(f, "t2", "ann"), room);
+    assert_null(allocation_named(f->core, STR("ann"), STR("t3")));
+    rooms_pass(f, 60 * 1000);
+    found_in(f, asks_himself(f, "t3", "ann"), room);
+}
+
+static void services_and_buses_are_not_limited(void **state)
+{
+    struct fixture *f = *state;
+    f->config.join_rates[0] = (struct rate_limit){3, 60 * 1000};
+    rooms_reconfigure(f);
+    host_up(f, 0, EU);
+    struct room *room = room_with(f, "p1");
+    for (int i = 0; i < 10; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "t%d", i);
+        found_in(f, asks_for(f, name, "ann", "", ""), room);
+        snprintf(name, sizeof(name), "b%d", i);
+        struct event e = wants_by_bus(f, name, "ann");
+        step(f, &e);
+        is_in_state(f, name, ALLOCATION_DONE);
+    }
+    found_in(f, asks_himself(f, "own", "ann"), room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -686,6 +737,8 @@ int main(void)
         SEEKERS_TEST(who_cancels_a_name_of_his_own_cancels_nobody_elses),
         SEEKERS_TEST(a_request_from_a_bus_is_answered_there_until_it_is_published),
         SEEKERS_TEST(a_request_that_is_cancelled_gives_its_seats_back),
+        SEEKERS_TEST(whoever_asks_by_their_own_token_is_limited_as_at_join),
+        SEEKERS_TEST(services_and_buses_are_not_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
