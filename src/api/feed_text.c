@@ -502,6 +502,7 @@ static void show(const struct core *core, const struct change *c, struct instant
     case ROW_allocation_detail:
     case ROW_lobby_roster:
     case ROW_restore:
+    case ROW_ticket_regions:
     case ROW_KINDS:
         abort();
     }

@@ -122,12 +122,12 @@ static const char *const bool_words[] = {"true", "false", NULL};
 #define REGION                                                                                     \
     {                                                                                              \
         .name = "region", .kind = FIELD_TEXT, .min = 1, .max = 15,                                 \
-        .help = "the region, by its name; else it is chosen"                                       \
+        .help = "the region, by its name, comes first; else it is chosen"                          \
     }
 #define LATENCIES                                                                                  \
     {                                                                                              \
         .name = "latencies", .kind = FIELD_JSON, .max = 4096,                                      \
-        .help = "milliseconds to regions by their names, as {\"EU\": 31}: the nearest is chosen"   \
+        .help = "milliseconds to regions by their names, as {\"EU\": 31}: no others are taken"     \
     }
 #define INFO                                                                                       \
     {                                                                                              \

@@ -363,7 +363,7 @@ static void say_queued(struct buf *out, const struct view_allocation *a,
     if (a->room != 0)
         say_where(out, a, room);
     else
-        say(out, "any room of fleet %s", a->fleet);
+        say(out, "any room of fleet %s%s%s", a->fleet, a->where[0] ? " in " : "", a->where);
     if (a->ahead > 0)
         say(out, ", behind %" PRId32 " %s", a->ahead, a->ahead == 1 ? "player" : "players");
     say(out, ", for ");

@@ -41,6 +41,8 @@ enum plant {
     PLANT_outage_counts_each, /* each failure of one outage makes the pause longer */
     PLANT_settings_blame_version, /* what one player asked for is held against the version */
     PLANT_token_reconfigured, /* seats change their tokens when their fleet is configured anew */
+    PLANT_far_room_first,     /* a room that is far comes before a host that is near */
+    PLANT_region_not_kept,    /* who waits or tries another host may be placed in any region */
 };
 
 #ifndef MUSTER_PLANT

@@ -225,7 +225,8 @@
     F(server, "agent", "1 to 63 of `A-Z a-z 0-9 . _ -`",                                           \
       "... this; no two fleets have both alike")                                                   \
     F(other_regions, "agent or agones", "`true`, `false`; `false`",                                \
-      "no healthy host in a player's region: the next nearest is taken")                           \
+      "no place in the first region: the next nearest is taken. Not for requests with latencies, " \
+      "nor for allocations that name a region")                                                    \
     F(binary, "agent", "1 to 255 bytes",                                                           \
       "the program; a relative path begins at the folder of the version's deployment")             \
     F(endpoint, "agent", "`path`, `uri`; `path`",                                                  \

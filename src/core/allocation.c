@@ -84,6 +84,20 @@ int32_t allocation_players(const struct allocation *a)
     return names_count(a->row.party);
 }
 
+bool allocation_may_be_in(const struct allocation *a, int8_t region)
+{
+    return region_is_open_to(a->fleet, a->row.region, a->regions, region);
+}
+
+uint64_t allocation_regions(const struct allocation *a)
+{
+    if (a->regions)
+        return a->regions->mask;
+    if (a->fleet->config && a->fleet->config->other_regions)
+        return UINT64_MAX;
+    return a->row.region >= 0 ? UINT64_C(1) << a->row.region : 0;
+}
+
 bool allocation_is_open(const struct allocation *a)
 {
     return a->row.state == ALLOCATION_OPEN || a->row.state == ALLOCATION_QUEUED;
@@ -452,6 +466,8 @@ static void move(struct core *core, struct allocation *a, enum allocation_state 
     a->row.answered_wall_ms = core->now.wall_ms;
     set_deadline(core, a, core->now.core_ms + core->config.timeouts.keep_ms);
     remove_members(core, a);
+    ticket_regions_forget(core, a->regions);
+    a->regions = NULL;
     finished(core, a);
 }
 
@@ -697,9 +713,10 @@ static struct allocation *enter(struct core *core, const struct row_allocation *
 }
 
 struct allocation *allocation_new(struct core *core, conn_id conn, const struct row_allocation *row,
-                                  struct fleet *fleet)
+                                  struct fleet *fleet, const struct ticket_regions *regions)
 {
     struct allocation *a = enter(core, row, fleet);
+    a->regions = ticket_regions_keep(core, row->id, regions);
     add_members(core, a);
     a->asked_us = core->at_us;
     if (conn)

@@ -15,6 +15,7 @@ struct queue;
 struct room;
 struct room_seat;
 struct room_ticket;
+struct ticket_regions;
 
 /*               nothing free         a seat came free
  *     OPEN ────────────────▶ QUEUED ────────────────▶ OPEN | DONE
@@ -46,6 +47,7 @@ struct allocation {
     struct row_allocation row; /* owns its long fields */
     struct fleet *fleet;
     struct allocation_detail *detail;  /* NULL = nothing more is known */
+    struct ticket_regions *regions;    /* NULL = it has none of its own */
     conn_id askers[ALLOCATION_ASKERS]; /* who waits for its answer */
     int n_askers;
     int64_t asked_us;
@@ -93,9 +95,13 @@ int32_t allocation_players(const struct allocation *a);
 int64_t allocation_seat(const struct allocation *a, size_t i);
 void allocation_set_seats(struct core *core, struct allocation *a, const int64_t *seats, size_t n);
 
-/* OPEN, waited for by conn (0 = by a bus). */
+/* True when it may be placed in that region, if its friends and its party are not elsewhere. */
+bool allocation_may_be_in(const struct allocation *a, int8_t region);
+uint64_t allocation_regions(const struct allocation *a);
+
+/* OPEN, waited for by conn (0 = by a bus), in the regions of its own that are given, or NULL. */
 struct allocation *allocation_new(struct core *core, conn_id conn, const struct row_allocation *row,
-                                  struct fleet *fleet);
+                                  struct fleet *fleet, const struct ticket_regions *regions);
 
 /* It waits for the room of that ticket. */
 void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket);

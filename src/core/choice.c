@@ -175,27 +175,26 @@ static int64_t retry_ms(const struct passed *passed)
 struct host *choose_host(const struct core *core, const struct choice *c, struct no_host *ret)
 {
     struct passed passed = {0};
-    int8_t regions[REGION_CODES];
-    char where[64];
+    char text[REGIONS_TEXT_MAX];
+    bool runs = false;
+    const struct region_order *where = c->where;
     const struct fleet *fleet = c->fleet;
     uint64_t allowed = regions_allowed(core, fleet->config ? fleet->config->regions : 0);
-    bool here = is_bit(allowed, c->region);
-    int n = regions_by_distance(core, allowed, c->region, regions);
     ret->retry_ms = CHOICE_RETRY_MS;
-    if (!c->elsewhere && !here) {
-        (void)snprintf(ret->why, sizeof(ret->why), "%s does not run in %s", fleet->row.name,
-                       c->region < 0 ? "any region" : region_name(core, c->region));
-        return NULL;
-    }
-    for (int i = 0; i < n && (c->elsewhere || regions[i] == c->region); i++) {
-        struct host *host = best_in(core, c, regions[i], &passed);
+    for (int i = 0; i < where->n; i++) {
+        if (!is_bit(allowed, where->codes[i]))
+            continue;
+        struct host *host = best_in(core, c, where->codes[i], &passed);
         if (host)
             return host;
+        runs = true;
     }
-    (void)snprintf(where, sizeof(where), "%s%s",
-                   c->region < 0 ? "any region" : region_name(core, c->region),
-                   c->elsewhere && n > 1 ? " or elsewhere" : "");
-    explain(c, &passed, where, ret->why);
+    regions_print(core, where, text);
+    if (!runs) {
+        (void)snprintf(ret->why, sizeof(ret->why), "%s does not run in %s", fleet->row.name, text);
+        return NULL;
+    }
+    explain(c, &passed, text, ret->why);
     ret->retry_ms = retry_ms(&passed);
     return NULL;
 }

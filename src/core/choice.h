@@ -5,6 +5,7 @@
 
 struct fleet;
 struct host;
+struct region_order;
 struct version;
 
 enum {
@@ -21,14 +22,13 @@ struct no_host {
 /* What is to be started, and where. */
 struct choice {
     const struct fleet *fleet;
-    const struct version *version; /* NULL: nothing is known of it yet */
-    int8_t region;
-    bool elsewhere;        /* or else in the next nearest region where the fleet may run */
+    const struct version *version;    /* NULL: nothing is known of it yet */
+    const struct region_order *where; /* the first of these regions that has a host is taken */
     bool trial;            /* to find out whether a version that is quarantined works again */
     const int64_t *except; /* hosts that are not asked again */
     int n_except;
 };
 
-/* The least loaded healthy host of those where that version may be started. NULL with *ret when
- * there is none. */
+/* The least loaded healthy host, in the first of the regions that has one, on which that version
+ * may be started. NULL with *ret when there is none. */
 struct host *choose_host(const struct core *core, const struct choice *choice, struct no_host *ret);

@@ -66,7 +66,7 @@ struct fleet_config {
     char game[64];
     char server[64];
     uint64_t regions;   /* bit per region code where it may run; 0 = everywhere */
-    bool other_regions; /* no healthy host in the region: the next nearest */
+    bool other_regions; /* no place in the first region: the next nearest, by distance */
     int32_t max_players;
     int64_t spawn_ms;   /* from the spawn to INITED */
     int64_t reserve_ms; /* a reservation */

@@ -386,8 +386,9 @@ static void trial_start(struct core *core, struct fault_region *r)
 {
     struct no_host none;
     struct version *version = r->version;
+    const struct region_order here = {.codes = {r->region}, .n = 1};
     struct choice choice = {
-        .fleet = version->fleet, .version = version, .region = r->region, .trial = true};
+        .fleet = version->fleet, .version = version, .where = &here, .trial = true};
     if (!trial_is_over(core, r) || pause_left_ms(core, &r->pause) > 0 || rooms_are_many(core) ||
         !version->fleet->config || version_judge(version->fleet, str_of(version->row.name)) != 0)
         return;

@@ -54,6 +54,13 @@ struct fleet {
     struct list allocating;  /* tickets of rooms that are started for allocations */
     struct queue *queue;     /* those who wait for any place; NULL = nobody ever did */
     struct list held;        /* rooms with seats that are held for somebody in line */
+
+    /* Of those in that line: players who may play in a region of their own request; the others by
+     * their first region, and in all; and how many come as a party. */
+    int32_t lined_own[REGION_CODES];
+    int32_t lined_near[REGION_CODES];
+    int32_t lined_near_all;
+    int32_t lined_parties;
 };
 
 struct fleet *fleet_find(const struct core *core, int64_t id);

@@ -90,7 +90,7 @@ static void free_rooms(struct core *core)
     static const enum row_kind kinds[] = {
         ROW_allocation_detail, ROW_token_mode,  ROW_allocation, ROW_room_detail,
         ROW_room_seat,         ROW_room_ticket, ROW_room,       ROW_ban,
-        ROW_version,           ROW_deployment,  ROW_host};
+        ROW_version,           ROW_deployment,  ROW_host,       ROW_ticket_regions};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         free_kind(core, kinds[i]);
     map_done(&core->bans_by_account);
@@ -277,6 +277,8 @@ static int make(struct core *core, const struct change *c)
         return lobby_roster_load_row(core, &c->lobby_roster);
     case ROW_restore:
         return restore_load_row(core, &c->restore);
+    case ROW_ticket_regions:
+        return ticket_regions_load_row(core, &c->ticket_regions);
     case ROW_KINDS:
         break;
     }

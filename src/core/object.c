@@ -146,6 +146,7 @@ void *object_row(struct object *o)
         ROW_OF(lobby, lobby)
         ROW_OF(lobby_roster, lobby_roster)
         ROW_OF(restore, restore)
+        ROW_OF(ticket_regions, ticket_regions)
 #undef ROW_OF
     case ROW_counter:
     case ROW_KINDS:

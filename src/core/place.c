@@ -15,9 +15,14 @@ struct placing {
     conn_id conn;
     const struct place *p;
     struct fleet *fleet;
-    struct version *version; /* CREATE, JOIN: from the moment something is made */
-    char text[SENTENCE_MAX]; /* of a refusal */
-    struct placed extra;     /* … and what stands beside it */
+    char text[SENTENCE_MAX];          /* of a refusal */
+    struct placed extra;              /* … and what stands beside it */
+    int8_t region;                    /* CREATE, JOIN: the first of … */
+    struct region_order where;        /* … those in which there may be a place */
+    const struct ticket_regions *own; /* … NULL: they are as its fleet has it */
+    bool judged;                      /* whether a room may be made for it: … */
+    int make_err;                     /* … 0, or why not */
+    struct buf settings;              /* … of that room */
 };
 
 static int refuse(struct core *core, const struct placing *g, int err)
@@ -181,7 +186,7 @@ static void take_seat(struct core *core, struct room *room, const struct room_ti
 
 static void enter_room(struct core *core, const struct placing *g, struct room *room, int8_t region)
 {
-    struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, room->version, region);
+    struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, room->version, region, NULL);
     ticket->row.room = room->row.id;
     for (size_t i = 0; i < g->p->n_players; i++)
         take_seat(core, room, ticket, &g->p->players[i], g->p->multi);
@@ -201,45 +206,59 @@ static int judge_size(struct placing *g)
     return ERR_BAD_ARGUMENT;
 }
 
-static struct host *find_host(struct core *core, struct placing *g, int8_t region)
+/* Whether a room may be made for it, wherever: judged once, and only when somebody wants to know.
+ */
+static int judge_making(const struct core *core, struct placing *g)
 {
-    struct no_host none;
+    char why[SETTINGS_WHY_MAX];
+    if (g->judged)
+        return g->make_err;
+    g->judged = true;
+    g->make_err = judge_size(g);
+    if (!g->make_err)
+        g->make_err = rooms_are_many(core) ? ERR_TOO_MANY : 0;
+    if (!g->make_err && (g->make_err = settings_take(g->p->settings, &g->settings, why)))
+        (void)snprintf(g->text, sizeof(g->text), "%s", why);
+    return g->make_err;
+}
+
+static void make_room(struct core *core, const struct placing *g, struct host *host)
+{
+    struct version *version = version_use(core, g->fleet, g->p->version);
+    struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, version, g->region, g->own);
+    struct room *room = room_ticket_spawn(core, ticket, version, host,
+                                          (struct str){(char *)g->settings.data, g->settings.len});
+    for (size_t i = 0; i < g->p->n_players; i++)
+        (void)room_seat_new(core, room, ticket->row.id, &g->p->players[i],
+                            g->p->multi ? ticket->row.id : 0);
+    room_tell(core, room);
+}
+
+static struct host *place_host(const struct core *core, const struct placing *g,
+                               const struct region_order *where, struct no_host *none)
+{
     struct choice choice = {
         .fleet = g->fleet,
         .version = version_row_of(g->fleet, g->p->version),
-        .region = region,
-        .elsewhere = g->fleet->config->other_regions && !g->p->my_region_only,
+        .where = where,
     };
-    struct host *host = choose_host(core, &choice, &none);
-    if (!host) {
-        (void)snprintf(g->text, sizeof(g->text), "%s", none.why);
-        g->extra.retry_after_ms = none.retry_ms;
-    }
-    return host;
+    return choose_host(core, &choice, none);
 }
 
-static int create_room(struct core *core, struct placing *g, int8_t region)
+static int create_room(struct core *core, struct placing *g)
 {
-    struct buf settings = {0};
-    char why[SETTINGS_WHY_MAX];
-    int err = judge_size(g);
-    if (!err)
-        err = rooms_are_many(core) ? ERR_TOO_MANY : 0;
-    if (!err && (err = settings_take(g->p->settings, &settings, why)))
-        (void)snprintf(g->text, sizeof(g->text), "%s", why);
-    struct host *host = err ? NULL : find_host(core, g, region);
+    struct no_host none;
+    int err = judge_making(core, g);
+    if (err)
+        return err;
+    struct host *host = place_host(core, g, &g->where, &none);
     if (host) {
-        struct version *version = version_use(core, g->fleet, g->p->version);
-        struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, version, region);
-        struct room *room = room_ticket_spawn(core, ticket, version, host,
-                                              (struct str){(char *)settings.data, settings.len});
-        for (size_t i = 0; i < g->p->n_players; i++)
-            (void)room_seat_new(core, room, ticket->row.id, &g->p->players[i],
-                                g->p->multi ? ticket->row.id : 0);
-        room_tell(core, room);
+        make_room(core, g, host);
+        return 0;
     }
-    buf_done(&settings);
-    return err ? err : host ? 0 : ERR_NO_HOST;
+    (void)snprintf(g->text, sizeof(g->text), "%s", none.why);
+    g->extra.retry_after_ms = none.retry_ms;
+    return ERR_NO_HOST;
 }
 
 /* ── a room that is there ──────────────────────────────────────────────────────────────────── */
@@ -255,35 +274,33 @@ static int32_t least_free(const struct core *core, const struct placing *g)
     return (int32_t)g->p->n_players;
 }
 
-/* The best room that suits: own region first, then the nearest, then the fullest. */
-static struct room *find_room(const struct core *core, const struct placing *g, int8_t region)
+/* The fullest room of that region that suits. */
+static struct room *find_room(const struct core *core, const struct placing *g,
+                              const struct version *version, int8_t region)
 {
-    const struct version *version = version_row_of(g->fleet, g->p->version);
-    int8_t regions[REGION_CODES];
-    int n = version ? regions_by_distance(core, 0, region, regions) : 0;
     int32_t least = least_free(core, g);
-    for (int i = 0; i < n && (!g->p->my_region_only || regions[i] == region); i++) {
-        const struct shelf *shelf = &version->shelves[regions[i]];
-        for (size_t k = shelf_first(shelf, least); k < shelf->n; k++) {
-            struct room *room = shelf->rooms[k];
-            if (!host_is_away(room->host) && room_suits(room, g->p->filter) &&
-                has_places(core, room, g->p))
-                return room;
-        }
+    const struct shelf *shelf = &version->shelves[region];
+    for (size_t k = shelf_first(shelf, least); k < shelf->n; k++) {
+        struct room *room = shelf->rooms[k];
+        if (!host_is_away(room->host) && room_suits(room, g->p->filter) &&
+            has_places(core, room, g->p))
+            return room;
     }
     return NULL;
 }
 
 /* Why there is none; only said, so it may look at every room. */
-static void explain(struct placing *g, int8_t region)
+static void explain(const struct core *core, struct placing *g)
 {
     const struct version *version = version_row_of(g->fleet, g->p->version);
+    char text[REGIONS_TEXT_MAX];
     int32_t seen = 0;
     int32_t full = 0;
-    for (int8_t code = 0; version && code < REGION_CODES; code++) {
-        const struct shelf *shelf = &version->shelves[code];
-        if (g->p->my_region_only && code != region)
-            continue;
+    regions_print(core, &g->where, text);
+    const char *in = g->where.elsewhere ? "" : " in ";
+    const char *where = g->where.elsewhere ? "" : text;
+    for (int i = 0; version && i < g->where.n; i++) {
+        const struct shelf *shelf = &version->shelves[g->where.codes[i]];
         for (size_t k = 0; k < shelf->n; k++) {
             const struct room *room = shelf->rooms[k];
             seen++;
@@ -291,27 +308,48 @@ static void explain(struct placing *g, int8_t region)
         }
     }
     if (full > 0)
-        (void)snprintf(g->text, sizeof(g->text), "every room that suits is full (%d)", full);
+        (void)snprintf(g->text, sizeof(g->text), "every room%s%s that suits is full (%d)", in,
+                       where, full);
     else if (seen > 0)
-        (void)snprintf(g->text, sizeof(g->text), "none of %d open rooms suits", seen);
+        (void)snprintf(g->text, sizeof(g->text), "none of %d open rooms%s%s suits", seen, in,
+                       where);
     else
-        (void)snprintf(g->text, sizeof(g->text), "there is no open room of %.64s %.*s",
-                       g->fleet->row.name, (int)g->p->version.len, g->p->version.at);
+        (void)snprintf(g->text, sizeof(g->text), "there is no open room of %.64s %.*s%s%s",
+                       g->fleet->row.name, (int)g->p->version.len, g->p->version.at, in, where);
 }
 
-static int join(struct core *core, struct placing *g, int8_t region)
+/* Region by region: a host that is near comes before a room that is far. */
+static bool join_region(struct core *core, struct placing *g, const struct version *version,
+                        int8_t region)
 {
-    struct room *room = find_room(core, g, region);
+    struct no_host none;
+    const struct region_order here = {.codes = {region}, .n = 1};
+    struct room *room = version ? find_room(core, g, version, region) : NULL;
     if (room) {
-        enter_room(core, g, room, region);
-        return 0;
+        enter_room(core, g, room, g->region);
+        return true;
+    }
+    if (!g->p->auto_create || judge_making(core, g))
+        return false;
+    struct host *host = place_host(core, g, &here, &none);
+    if (host)
+        make_room(core, g, host);
+    return host != NULL;
+}
+
+static int join(struct core *core, struct placing *g)
+{
+    const struct version *version = version_row_of(g->fleet, g->p->version);
+    for (int i = 0; i < g->where.n; i++) {
+        if (join_region(core, g, version, g->where.codes[i]))
+            return 0;
     }
     if (g->p->auto_create)
-        return create_room(core, g, region);
-    int err = judge_size(g); /* a room from before may be larger, so only now */
+        return create_room(core, g); /* which says why not */
+    int err = judge_size(g);         /* a room from before may be larger, so only now */
     if (err)
         return err;
-    explain(g, region);
+    explain(core, g);
     return ERR_NO_PLACE;
 }
 
@@ -362,15 +400,21 @@ bool place_is_settled(const struct core *core, const struct place *p)
 
 static int find_place(struct core *core, struct placing *g)
 {
+    struct ticket_regions own;
+    uint64_t allowed = g->fleet ? g->fleet->config->regions : 0;
     if (g->p->verb == PLACE_ENTER)
         return enter(core, g);
     int err = judge_tokens(core, g, g->fleet);
     if (err)
         return err;
-    int8_t region = region_choose(core, g->fleet->config->regions, g->p);
-    if (region < 0)
+    g->region = region_choose(core, allowed, g->p);
+    if (g->region < 0)
         return ERR_REGION_NOT_SUPPORTED;
-    return g->p->verb == PLACE_CREATE ? create_room(core, g, region) : join(core, g, region);
+    g->own = ticket_regions_read(core, allowed, g->p, g->region, false, &own) ? &own : NULL;
+    regions_in_order(core, g->fleet, g->region, g->own, &g->where);
+    err = g->p->verb == PLACE_CREATE ? create_room(core, g) : join(core, g);
+    buf_done(&g->settings);
+    return err;
 }
 
 void place(struct core *core, conn_id conn, const struct place *p)

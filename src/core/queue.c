@@ -95,6 +95,41 @@ int64_t queues_oldest_ms(const struct core *core)
     return core->now.core_ms - oldest->row.queued_core_ms;
 }
 
+/* ── regions ───────────────────────────────────────────────────────────────────────────────── */
+
+static void count_lined(const struct queue *q, const struct allocation *a, int32_t players)
+{
+    struct fleet *fleet = q->fleet;
+    if (q->room)
+        return;
+    for (int i = 0; a->regions && i < a->regions->row.codes_len; i++)
+        fleet->lined_own[a->regions->row.codes[i]] += players;
+    if (a->regions)
+        return;
+    fleet->lined_near_all += players;
+    fleet->lined_near[a->row.region & (REGION_CODES - 1)] += players;
+}
+
+int32_t queue_wants(const struct fleet *fleet, int8_t region)
+{
+    bool others = fleet->config && fleet->config->other_regions;
+    return fleet->lined_own[region] + (others ? fleet->lined_near_all : fleet->lined_near[region]);
+}
+
+static uint64_t regions_wanted(const struct fleet *fleet)
+{
+    uint64_t regions = 0;
+    for (int8_t code = 0; code < REGION_CODES; code++)
+        regions |= queue_wants(fleet, code) > 0 ? UINT64_C(1) << code : 0;
+    return regions;
+}
+
+/* Where an open room may help somebody in the line: a party may follow one of its own anywhere. */
+static uint64_t regions_reached(const struct fleet *fleet)
+{
+    return fleet->lined_parties > 0 ? UINT64_MAX : regions_wanted(fleet);
+}
+
 static void positions_changed(struct core *core, struct queue *q)
 {
     if (q->n > 0 && !deadline_is_set(&q->tell))
@@ -161,7 +196,7 @@ static bool has_waited(const struct core *core, const struct allocation *a)
 const struct allocation *queue_elder(const struct core *core, const struct queue *q)
 {
     if (!queue_waits(q) || !has_waited(core, oldest_of(q)) ||
-        (!q->room && !seek_emptiest(core, q->fleet)))
+        (!q->room && !seek_emptiest(q->fleet, regions_reached(q->fleet))))
         return NULL;
     LIST_EACH(&q->arrivals, a, struct allocation, in_arrivals)
     {
@@ -250,6 +285,8 @@ void queue_add(struct core *core, struct queue *q, struct allocation *a)
     q->line[i] = a;
     q->n++;
     q->players += allocation_players(a);
+    count_lined(q, a, allocation_players(a));
+    q->fleet->lined_parties += !q->room && allocation_players(a) > 1;
     a->queue = q;
     note_arrival(core, q, a);
     if (q->room)
@@ -267,6 +304,8 @@ void queue_remove(struct core *core, struct allocation *a)
     q->n--;
     memmove(&q->line[i], &q->line[i + 1], (q->n - i) * sizeof(struct allocation *));
     q->players -= allocation_players(a);
+    count_lined(q, a, -allocation_players(a));
+    q->fleet->lined_parties -= !q->room && allocation_players(a) > 1;
     a->queue = NULL;
     list_remove(&a->in_arrivals);
     list_remove(&a->in_waiting);
@@ -353,10 +392,21 @@ static struct allocation *next_of(const struct queue *a, size_t i, const struct 
     return queue_comes_before(x, y) ? x : y;
 }
 
+/* Whoever is the first for a room has a place in a nearer one: that is offered before. It ends, for
+ * whoever is the first there is no other who would have come to this one. */
+static void serve_first(struct core *core, struct room *nearer, struct room *room)
+{
+    list_remove(&nearer->to_serve);
+    list_insert_before(core->to_serve.head.next, &nearer->to_serve);
+    if (!link_in_list(&room->to_serve))
+        list_append(&core->to_serve, &room->to_serve);
+}
+
 static void serve_room(struct core *core, struct room *room)
 {
     struct queue *own = room->queue;
-    struct queue *any = seek_takes_any(room) ? room->fleet->queue : NULL;
+    bool wanted = room->fleet->lined_parties > 0 || queue_wants(room->fleet, room->row.region) > 0;
+    struct queue *any = wanted && seek_takes_any(room) ? room->fleet->queue : NULL;
     size_t i = 0;
     size_t k = 0;
     hold(room, NULL, 0);
@@ -365,7 +415,13 @@ static void serve_room(struct core *core, struct room *room)
         if (!a)
             break;
         struct queue *q = a->queue;
-        if (seek_fits(core, a, room)) {
+        bool fits = seek_fits(core, a, room);
+        struct room *nearer = fits && q == any ? seek_unserved_nearer(core, a, room) : NULL;
+        if (nearer) {
+            serve_first(core, nearer, room);
+            return;
+        }
+        if (fits) {
             given(core, q);
             allocation_enter(core, a, room, "queue");
             if (any)
@@ -407,6 +463,8 @@ static void rooms_changed(struct core *core, const struct fleet *fleet)
 void queue_shrank(struct core *core, const struct allocation *a, int32_t players)
 {
     a->queue->players -= players;
+    count_lined(a->queue, a, -players);
+    a->queue->fleet->lined_parties -= !a->queue->room && allocation_players(a) == 1;
     if (a->queue->room)
         queue_room_changed(core, a->queue->room);
     else
@@ -505,24 +563,24 @@ void queue_deadline(struct core *core, struct queue *q, enum deadline_kind kind)
  * behind. */
 static void try_hosts(struct core *core, struct queue *q)
 {
-    uint64_t without = 0; /* bit per region */
-    for (size_t i = 0; i < q->n && seek_may_start(core, q->fleet, q->players);) {
-        struct allocation *a = q->line[i];
-        uint64_t bit = (uint64_t)1 << (a->row.region & 63);
-        bool large = allocation_players(a) > q->fleet->config->max_players;
-        if (!(without & bit) && !large && seek_start(core, a)) {
-            given(core, q);
-            continue; /* the next has moved up */
+    uint64_t without = ~regions_allowed(core, q->fleet->config->regions); /* bit per region */
+    uint64_t busy = seek_busy(core, q->fleet);
+    uint64_t wanted = regions_wanted(q->fleet);
+    for (size_t i = 0; i < q->n && (wanted & ~(busy | without));) {
+        if (!seek_start(core, q->line[i], busy, &without)) {
+            i++;
+            continue;
         }
-        without |= large ? 0 : bit;
-        i++;
+        given(core, q); /* the next has moved up */
+        busy = seek_busy(core, q->fleet);
+        wanted = regions_wanted(q->fleet);
     }
 }
 
 /* A version may have been switched on since: then its rooms have places. */
 static void try_rooms(struct core *core, const struct fleet *fleet)
 {
-    struct room *room = seek_emptiest(core, fleet);
+    struct room *room = seek_emptiest(fleet, regions_reached(fleet));
     if (room)
         queue_room_changed(core, room);
 }

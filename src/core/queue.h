@@ -55,6 +55,9 @@ static inline bool queue_waits(const struct queue *q)
     return q && q->n > 0;
 }
 
+/* How many players of the fleet's line may play in that region. */
+int32_t queue_wants(const struct fleet *fleet, int8_t region);
+
 void queue_add(struct core *core, struct queue *q, struct allocation *a);
 void queue_remove(struct core *core, struct allocation *a);
 

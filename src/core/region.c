@@ -3,6 +3,10 @@
 #include "core/state.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REGIONS_NAMED = 4 }; /* more are only counted */
 
 static const double degree = 3.14159265358979323846 / 180;
 
@@ -103,4 +107,55 @@ int regions_by_distance(const struct core *core, uint64_t allowed, int8_t from,
         ret[at] = code;
     }
     return n;
+}
+
+void regions_in_order(const struct core *core, const struct fleet *fleet, int8_t first,
+                      const struct ticket_regions *own, struct region_order *ret)
+{
+    const struct fleet_config *config = fleet->config;
+    uint64_t allowed = regions_allowed(core, config ? config->regions : 0);
+    *ret = (struct region_order){.elsewhere = !own && config && config->other_regions};
+    if (ret->elsewhere) {
+        uint64_t here = first >= 0 ? UINT64_C(1) << first : 0;
+        ret->n = regions_by_distance(core, allowed | here, first, ret->codes);
+    } else if (!own && region_configured(core, first)) {
+        ret->codes[ret->n++] = first;
+    }
+    for (int i = 0; own && i < own->row.codes_len; i++) {
+        if (region_configured(core, (int8_t)own->row.codes[i]))
+            ret->codes[ret->n++] = (int8_t)own->row.codes[i];
+    }
+}
+
+bool region_is_open_to(const struct fleet *fleet, int8_t first, const struct ticket_regions *own,
+                       int8_t code)
+{
+    if (own)
+        return is_bit(own->mask, code);
+    return code == first || (fleet->config && fleet->config->other_regions);
+}
+
+static const char *before_region(const struct region_order *order, int i)
+{
+    return i == 0 ? "" : i == order->n - 1 ? " or " : ", ";
+}
+
+void regions_print(const struct core *core, const struct region_order *order,
+                   char dst[REGIONS_TEXT_MAX])
+{
+    int named = order->elsewhere && order->n > 1 ? 1 : order->n;
+    size_t len = 0;
+    dst[0] = '\0';
+    for (int i = 0; i < named && i < REGIONS_NAMED && len < REGIONS_TEXT_MAX; i++)
+        len += (size_t)snprintf(dst + len, REGIONS_TEXT_MAX - len, "%s%.32s",
+                                before_region(order, order->elsewhere ? 0 : i),
+                                region_name(core, order->codes[i]));
+    if (len >= REGIONS_TEXT_MAX)
+        return;
+    if (order->elsewhere && order->n > 1)
+        (void)snprintf(dst + len, REGIONS_TEXT_MAX - len, " or elsewhere");
+    else if (named > REGIONS_NAMED)
+        (void)snprintf(dst + len, REGIONS_TEXT_MAX - len, " or %d others", named - REGIONS_NAMED);
+    else if (named == 0)
+        (void)snprintf(dst, REGIONS_TEXT_MAX, "any region");
 }

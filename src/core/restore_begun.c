@@ -80,7 +80,8 @@ static void drop_belongings(struct setting_back *s, struct change *c)
     bool of_gone =
         (c->kind == ROW_seat && is_gone(staged(s, ROW_session, c->seat.session))) ||
         (c->kind == ROW_room_seat && is_gone(staged(s, ROW_room, c->room_seat.room))) ||
-        (c->kind == ROW_room_detail && is_gone(staged(s, ROW_room, c->room_detail.room)));
+        (c->kind == ROW_room_detail && is_gone(staged(s, ROW_room, c->room_detail.room))) ||
+        (c->kind == ROW_ticket_regions && is_gone(staged(s, ROW_room_ticket, c->id)));
     if (of_gone || reserved)
         drop(s, c);
 }

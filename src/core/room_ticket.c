@@ -174,9 +174,21 @@ static const struct ban *ban_of_ticket(const struct core *core, const struct roo
     return ban_of(core, str_of(ticket->row.account), (struct str){0});
 }
 
-static bool may_go_elsewhere(const struct room_ticket *ticket, const struct fleet_config *config)
+/* Regions in which its room may be started: those that it may have, and all who wait for it. */
+static void regions_for_all(const struct core *core, const struct room_ticket *ticket,
+                            const struct fleet *fleet, struct region_order *ret)
 {
-    return config->other_regions && !ticket->my_region_only;
+    regions_in_order(core, fleet, ticket->row.region, ticket->regions, ret);
+    LIST_EACH(&ticket->allocations, a, struct allocation, on_ticket)
+    {
+        int n = 0;
+        for (int i = 0; i < ret->n; i++) {
+            if (allocation_may_be_in(a, ret->codes[i]))
+                ret->codes[n++] = ret->codes[i];
+        }
+        ret->elsewhere = ret->elsewhere && n == ret->n;
+        ret->n = n;
+    }
 }
 
 /* Until a host could take what failed. */
@@ -186,14 +198,14 @@ static int64_t retry_ms(const struct core *core, const struct room_ticket *ticke
     const struct fleet *fleet = fleet_find(core, ticket->row.fleet);
     if (!fleet || !fleet->config)
         return CHOICE_RETRY_MS;
+    struct region_order where;
+    regions_for_all(core, ticket, fleet, &where);
     struct choice choice = {
         .fleet = fleet,
         .version = version_find(core, ticket->row.version),
-        .region = ticket->row.region,
-        .elsewhere = may_go_elsewhere(ticket, fleet->config),
+        .where = &where,
     };
-    bool now = choose_host(core, &choice, &none);
-    return now ? 1000 : none.retry_ms;
+    return choose_host(core, &choice, &none) ? 1000 : none.retry_ms;
 }
 
 static void answer_failed(struct core *core, const struct room_ticket *ticket, conn_id conn)
@@ -384,20 +396,20 @@ static struct host *another_host(const struct core *core, const struct room_tick
                                  const struct room *room)
 {
     struct no_host none;
+    struct region_order where;
     int64_t tried[VIEW_HOST_TRIES] = {0};
     int64_t age_ms = core->now.core_ms - room->row.created_core_ms;
-    const struct fleet_config *config = room->fleet->config;
-    if (!config || ticket->n_tries >= VIEW_HOST_TRIES ||
+    if (!room->fleet->config || ticket->n_tries >= VIEW_HOST_TRIES ||
         (room->confirmed && age_ms > core->config.timeouts.spawn_retry_ms) ||
         version_judge(room->fleet, str_of(room->version->row.name)))
         return NULL;
     for (int i = 0; i < ticket->n_tries; i++)
         tried[i] = ticket->tries[i].host;
+    regions_for_all(core, ticket, room->fleet, &where);
     struct choice choice = {
         .fleet = room->fleet,
         .version = room->version,
-        .region = ticket->row.region,
-        .elsewhere = may_go_elsewhere(ticket, config),
+        .where = &where,
         .except = tried,
         .n_except = ticket->n_tries,
     };
@@ -451,6 +463,7 @@ static void forget(struct core *core, struct room_ticket *ticket)
     core->n_room_tickets_finished--;
     if (ticket->row.key_len)
         chain_remove(&core->room_tickets_by_key, map_key(ticket->row.key), &ticket->by_key);
+    ticket_regions_forget(core, ticket->regions);
     object_delete(core, &ticket->object);
 }
 
@@ -490,7 +503,8 @@ static struct room_ticket *enter(struct core *core, const struct row_room_ticket
 }
 
 struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struct place *p,
-                                    const struct version *version, int8_t region)
+                                    const struct version *version, int8_t region,
+                                    const struct ticket_regions *regions)
 {
     struct row_room_ticket row = {
         .id = object_new_id(core, ROW_ticket),
@@ -508,8 +522,8 @@ struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struc
     if (row.key_len)
         digest_key(p, row.key);
     struct room_ticket *ticket = enter(core, &row);
-    ticket->my_region_only = p->my_region_only;
     ticket->rated = conn != 0;
+    ticket->regions = ticket_regions_keep(core, row.id, regions);
     ticket->asked_us = core->at_us;
     if (conn)
         (void)room_ticket_wait(ticket, conn);

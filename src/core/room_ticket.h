@@ -40,6 +40,7 @@ enum { ROOM_TICKET_ASKERS = 8 };
 struct host;
 struct room;
 struct room_failure;
+struct ticket_regions;
 struct version;
 
 struct room_ticket {
@@ -50,9 +51,9 @@ struct room_ticket {
     conn_id askers[ROOM_TICKET_ASKERS]; /* who waits for its answer */
     int n_askers;
     int64_t asked_us;
-    bool rated;          /* its players' rates have counted it */
-    bool ran;            /* a process of the game was started for it */
-    bool my_region_only; /* soft: a second host after a restart may be elsewhere */
+    bool rated;                     /* its players' rates have counted it */
+    bool ran;                       /* a process of the game was started for it */
+    struct ticket_regions *regions; /* NULL = it has none of its own */
     struct deadline deadline;
     struct link in_finished; /* core->room_tickets_finished */
     struct chain_link by_key;
@@ -71,9 +72,11 @@ void room_ticket_keep_tries(struct room_ticket *ticket);
 struct room_ticket *room_ticket_of_key(const struct core *core, const struct place *p);
 bool room_ticket_is_same(const struct room_ticket *ticket, const struct place *p);
 
-/* OPEN, waited for by conn (0 = by allocations). */
+/* OPEN, waited for by conn (0 = by allocations). `regions`: its own, which are copied; NULL = none.
+ */
 struct room_ticket *room_ticket_new(struct core *core, conn_id conn, const struct place *p,
-                                    const struct version *version, int8_t region);
+                                    const struct version *version, int8_t region,
+                                    const struct ticket_regions *regions);
 
 /* A room is started for it; the caller reserves its seats, then tells the host. */
 struct room *room_ticket_spawn(struct core *core, struct room_ticket *ticket,

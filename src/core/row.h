@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* The version of the data folder's format: what rows.def and the change encoding look like. */
-enum { ROW_FORMAT = 6 };
+enum { ROW_FORMAT = 7 };
 
 #define ROW_MEMBER_i8(name, size) int8_t name;
 #define ROW_MEMBER_i32(name, size) int32_t name;

@@ -161,10 +161,10 @@ static void supersede(struct core *core, const struct fleet *fleet, struct str p
  * gets; only when that is no place yet, it looks once more, after those in line, at what the older
  * one gave up. */
 static void take_its_place(struct core *core, conn_id conn, const struct row_allocation *row,
-                           struct fleet *fleet)
+                           struct fleet *fleet, struct ticket_regions *regions)
 {
     struct found found;
-    const struct allocation draft = {.row = *row, .fleet = fleet};
+    const struct allocation draft = {.row = *row, .fleet = fleet, .regions = regions};
     seek_find(core, &draft, &found);
     bool again = found.what == FOUND_LINE || found.what == FOUND_HOST;
     if (found.what == FOUND_STARTING)
@@ -173,7 +173,7 @@ static void take_its_place(struct core *core, conn_id conn, const struct row_all
         supersede(core, fleet, row->party);
     if (again)
         queues_serve(core);
-    struct allocation *a = allocation_new(core, conn, row, fleet);
+    struct allocation *a = allocation_new(core, conn, row, fleet, regions);
     struct found second = {.what = FOUND_NOTHING};
     if (again)
         seek_find(core, a, &second);
@@ -183,18 +183,20 @@ static void take_its_place(struct core *core, conn_id conn, const struct row_all
 }
 
 static void open_request(struct core *core, conn_id conn, const struct row_allocation *row,
-                         struct fleet *fleet)
+                         struct fleet *fleet, struct ticket_regions *regions)
 {
     if (waits_with_older(core, fleet, row->party))
-        take_its_place(core, conn, row, fleet);
+        take_its_place(core, conn, row, fleet, regions);
     else
-        seek_place(core, allocation_new(core, conn, row, fleet));
+        seek_place(core, allocation_new(core, conn, row, fleet, regions));
 }
 
 static void take_request(struct core *core, conn_id conn, const struct seek *s, struct fleet *fleet,
                          struct str party, int named, int8_t region)
 {
     struct buf friends = {0};
+    struct ticket_regions own;
+    bool is_own = ticket_regions_read(core, fleet->config->regions, &s->where, region, true, &own);
     keep_names(&friends, s->friends, s->n_friends, s->player);
     struct row_allocation row = {
         .id = object_new_id(core, ROW_ticket),
@@ -215,7 +217,7 @@ static void take_request(struct core *core, conn_id conn, const struct seek *s, 
     (void)str_copy(row.name, sizeof(row.name), s->name);
     (void)str_copy(row.player, sizeof(row.player), s->player);
     (void)str_copy(row.from, sizeof(row.from), s->from);
-    open_request(core, conn, &row, fleet);
+    open_request(core, conn, &row, fleet, is_own ? &own : NULL);
     buf_done(&friends);
 }
 

@@ -34,18 +34,24 @@ uint64_t seek_version(const struct fleet *fleet);
 /* True when whoever takes any place of the fleet takes one in that room. */
 bool seek_takes_any(const struct room *room);
 
-/* The open room of the fleet with the most free seats, or NULL. */
-struct room *seek_emptiest(const struct core *core, const struct fleet *fleet);
+/* The open room of the fleet in one of those regions that has the most free seats, or NULL. */
+struct room *seek_emptiest(const struct fleet *fleet, uint64_t regions);
 
 /* A QUEUED one in the line of a fleet: of the rooms that it may get the one that misses the fewest
  * seats for it, or NULL. What its line has held there counts; what others have held does not. The
  * one where seats are held now is better than another that misses as many. */
 struct room *seek_best_to_hold(const struct core *core, const struct allocation *a);
 
-/* A QUEUED one: a room is started for it; false when there is no host. And whether another one is
- * worth starting while so many wait. */
-bool seek_start(struct core *core, struct allocation *a);
-bool seek_may_start(const struct core *core, const struct fleet *fleet, int32_t players);
+/* A QUEUED one: a room is started for it in the first of its regions that has a host; false when
+ * none has. Regions of *without are passed over, and those where no host was found come to it. For
+ * a `busy` region it waits: the rooms that are being started there have places enough. */
+bool seek_start(struct core *core, struct allocation *a, uint64_t busy, uint64_t *without);
+uint64_t seek_busy(const struct core *core, const struct fleet *fleet);
+
+/* A QUEUED one in the line of a fleet: a room nearer than that one which has a place for it and was
+ * not offered to the lines yet, or NULL. */
+struct room *seek_unserved_nearer(const struct core *core, const struct allocation *a,
+                                  const struct room *than);
 
 /* The ticket of a room is final: those that waited for it are done, or look further. */
 void allocations_ticket_over(struct core *core, struct room_ticket *ticket);

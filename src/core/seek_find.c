@@ -48,12 +48,19 @@ static bool wants_away(const struct allocation *a)
     return !a->row.rejoin || a->row.move_party;
 }
 
+/* True when its region is one of those it may have; or when one of those who come sits there. */
+static bool is_within_reach(const struct allocation *a, const struct room *room, int32_t needs)
+{
+    return allocation_may_be_in(a, room->row.region) || needs < allocation_players(a);
+}
+
 bool seek_fits(const struct core *core, const struct allocation *a, const struct room *room)
 {
     const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
-    bool anew = (!a->queue || !a->queue->room) && wants_away(a);
-    return !(anew && his && his->room == room) &&
-           seek_needs(core, a, room) <= room_empty_seats(room);
+    bool any = !a->queue || !a->queue->room;
+    int32_t needs = seek_needs(core, a, room);
+    return !(any && wants_away(a) && his && his->room == room) &&
+           (!any || is_within_reach(a, room, needs)) && needs <= room_empty_seats(room);
 }
 
 /* The version that players get who name none: the first of the configuration that is on, else the
@@ -310,38 +317,80 @@ static struct room *find_on_shelf(const struct core *core, const struct allocati
     return NULL;
 }
 
-/* Where one of them is already, fewer places are needed than there are of them. */
-static struct room *find_with_party(const struct core *core, const struct allocation *a)
+/* Where one of them is already, fewer places are needed than there are of them. In that region, or
+ * in any (-1). */
+static struct room *find_with_party(const struct core *core, const struct allocation *a,
+                                    int8_t region)
 {
     struct str rest = a->row.party;
     for (struct str name; names_next(&rest, &name);) {
         const struct room_seat *seat = seat_of(core, a, name);
-        if (seat && seek_takes_any(seat->room) && suits(core, a, seat->room))
+        if (seat && (region < 0 || seat->room->row.region == region) &&
+            seek_takes_any(seat->room) && suits(core, a, seat->room))
             return seat->room;
     }
     return NULL;
 }
 
+static struct room *find_in_region(const struct core *core, const struct allocation *a,
+                                   const struct version *version, int8_t region)
+{
+    struct room *room = version ? find_on_shelf(core, a, &version->shelves[region]) : NULL;
+    return room ? room : find_with_party(core, a, region);
+}
+
+static void order_of(const struct core *core, const struct allocation *a, struct region_order *ret)
+{
+    regions_in_order(core, a->fleet, a->row.region, a->regions, ret);
+}
+
 struct room *seek_find_any(const struct core *core, const struct allocation *a)
 {
     const struct version *version = version_row_of(a->fleet, seek_version_name(a->fleet));
-    int8_t regions[REGION_CODES];
-    int n = version ? regions_by_distance(core, 0, a->row.region, regions) : 0;
-    for (int i = 0; i < n; i++) {
-        struct room *room = find_on_shelf(core, a, &version->shelves[regions[i]]);
+    struct region_order where;
+    order_of(core, a, &where);
+    for (int i = 0; i < where.n; i++) {
+        struct room *room = find_in_region(core, a, version, where.codes[i]);
         if (room)
             return room;
     }
-    return find_with_party(core, a);
+    return find_with_party(core, a, -1);
 }
 
-struct room *seek_emptiest(const struct core *core, const struct fleet *fleet)
+struct room *seek_unserved_nearer(const struct core *core, const struct allocation *a,
+                                  const struct room *than)
 {
-    (void)core;
+    struct region_order where;
+    struct room *best = NULL;
+    int8_t from = than->row.region;
+    if (from == a->row.region || list_empty(&core->to_serve))
+        return NULL;
+    order_of(core, a, &where);
+    int limit = 0;
+    while (limit < where.n && where.codes[limit] != from)
+        limit++;
+    LIST_EACH(&core->to_serve, room, struct room, to_serve)
+    {
+        int at = 0;
+        while (at < limit && where.codes[at] != room->row.region)
+            at++;
+        if (at == limit || room->fleet != than->fleet || !seek_is_there(room) ||
+            !seek_takes_any(room) || !seek_fits(core, a, room))
+            continue;
+        best = room;
+        limit = at;
+    }
+    return best;
+}
+
+struct room *seek_emptiest(const struct fleet *fleet, uint64_t regions)
+{
     const struct version *version = version_row_of(fleet, seek_version_name(fleet));
     struct room *best = NULL;
-    for (int code = 0; version && code < REGION_CODES; code++) {
+    for (int8_t code = 0; version && code < REGION_CODES; code++) {
         const struct shelf *shelf = &version->shelves[code];
+        if (!is_bit(regions, code))
+            continue;
         size_t k = shelf->n;
         while (k > 0 && !seek_is_there(shelf->rooms[k - 1]))
             k--;
@@ -357,7 +406,8 @@ static int32_t misses(const struct core *core, const struct allocation *a, const
     const struct room_seat *his = seat_of(core, a, str_of(a->row.player));
     int32_t needs = seek_needs(core, a, room);
     bool own = his && his->room == room && wants_away(a);
-    if (own || !seek_is_there(room) || !seek_takes_any(room) || needs > room->row.max_players)
+    if (own || !seek_is_there(room) || !seek_takes_any(room) || needs > room->row.max_players ||
+        !is_within_reach(a, room, needs))
         return INT32_MAX;
     return needs - (room->held_by == a->queue ? room_empty_seats(room) : room_free_seats(room));
 }
@@ -398,32 +448,43 @@ struct room *seek_best_to_hold(const struct core *core, const struct allocation 
         if (seat)
             consider(core, a, seat->room, &best);
     }
-    for (int i = 0; version && i < REGION_CODES; i++) /* his own region first */
-        consider_shelf(core, a, &version->shelves[(a->row.region + i) & (REGION_CODES - 1)], &best);
+    for (int i = 0; version && i < REGION_CODES; i++) { /* his own region first */
+        int8_t code = (int8_t)((a->row.region + i) & (REGION_CODES - 1));
+        if (allocation_may_be_in(a, code))
+            consider_shelf(core, a, &version->shelves[code], &best);
+    }
     return best.room;
 }
 
 /* ── a new room ────────────────────────────────────────────────────────────────────────────── */
 
-bool seek_may_start(const struct core *core, const struct fleet *fleet, int32_t players)
+uint64_t seek_busy(const struct core *core, const struct fleet *fleet)
 {
-    (void)core;
     bool cluster = fleet->config->provider == PROVIDER_AGONES;
-    int32_t seats = 0;
+    int64_t seats[REGION_CODES] = {0};
+    uint64_t busy = 0;
     LIST_EACH(&fleet->allocating, ticket, struct room_ticket, in_allocating)
     {
-        seats += fleet->config->max_players;
+        const struct room *room = room_find(core, ticket->row.room);
+        if (room)
+            seats[room->row.region] += fleet->config->max_players;
     }
-    return cluster ? seats == 0 : seats < players;
+    for (int8_t code = 0; code < REGION_CODES; code++) {
+        int64_t enough = cluster ? 1 : queue_wants(fleet, code);
+        if (seats[code] > 0 && seats[code] >= enough)
+            busy |= UINT64_C(1) << code;
+    }
+    return busy;
 }
 
-/* A room that is being started for others and has places left. */
-static bool join_starting(const struct core *core, const struct allocation *a, struct found *ret)
+/* A room that is being started for others in that region and has places left. */
+static bool join_starting(const struct core *core, const struct allocation *a, int8_t region,
+                          struct found *ret)
 {
     LIST_EACH(&a->fleet->allocating, ticket, struct room_ticket, in_allocating)
     {
         struct room *room = room_find(core, ticket->row.room);
-        if (!room || room->row.state != ROOM_STARTING ||
+        if (!room || room->row.region != region || room->row.state != ROOM_STARTING ||
             room_empty_seats(room) < allocation_players(a))
             continue;
         ret->what = FOUND_STARTING;
@@ -465,8 +526,8 @@ static bool fits_starting(const struct core *core, const struct allocation *a,
     return kept == players || (more && players <= room_empty_seats(room) + freed);
 }
 
-/* The room that is being started for an older request of one of them. */
-static bool take_over_starting(const struct core *core, const struct allocation *a,
+/* The room that is being started in that region for an older request of one of them. */
+static bool take_over_starting(const struct core *core, const struct allocation *a, int8_t region,
                                struct found *ret)
 {
     struct str rest = a->row.party;
@@ -475,7 +536,8 @@ static bool take_over_starting(const struct core *core, const struct allocation 
         bool starting = older && older != a && link_in_list(&older->on_ticket);
         struct room_ticket *ticket = starting ? room_ticket_find(core, older->row.ticket) : NULL;
         struct room *room = ticket ? room_find(core, ticket->row.room) : NULL;
-        if (!room || room->row.state != ROOM_STARTING || !fits_starting(core, a, room))
+        if (!room || room->row.region != region || room->row.state != ROOM_STARTING ||
+            !fits_starting(core, a, room))
             continue;
         ret->what = FOUND_STARTING;
         ret->room = room;
@@ -485,21 +547,40 @@ static bool take_over_starting(const struct core *core, const struct allocation 
     return false;
 }
 
-struct host *seek_host_for(const struct core *core, const struct allocation *a)
+static bool may_start(const struct core *core, const struct allocation *a)
+{
+    return !rooms_are_many(core) && allocation_players(a) <= a->fleet->config->max_players &&
+           seek_version_name(a->fleet).len > 0; /* none is on since he came to the line */
+}
+
+static struct host *find_host(const struct core *core, const struct allocation *a, int8_t region)
 {
     struct no_host none;
-    struct str version = seek_version_name(a->fleet);
+    const struct region_order here = {.codes = {region}, .n = 1};
     struct choice choice = {
         .fleet = a->fleet,
-        .version = version_row_of(a->fleet, version),
-        .region = a->row.region,
-        .elsewhere = a->fleet->config->other_regions,
+        .version = version_row_of(a->fleet, seek_version_name(a->fleet)),
+        .where = &here,
     };
-    if (rooms_are_many(core) || allocation_players(a) > a->fleet->config->max_players)
-        return NULL;
-    if (version.len == 0)
-        return NULL; /* all were switched off since he came to the line */
     return choose_host(core, &choice, &none);
+}
+
+struct host *seek_host_for(const struct core *core, const struct allocation *a, uint64_t busy,
+                           uint64_t *without)
+{
+    struct region_order where;
+    if ((allocation_regions(a) & ~(busy | *without)) == 0 || !may_start(core, a))
+        return NULL;
+    order_of(core, a, &where);
+    for (int i = 0; i < where.n && !is_bit(busy, where.codes[i]); i++) {
+        if (is_bit(*without, where.codes[i]))
+            continue;
+        struct host *host = find_host(core, a, where.codes[i]);
+        if (host)
+            return host;
+        *without |= UINT64_C(1) << where.codes[i];
+    }
+    return NULL;
 }
 
 static void no_capacity(const struct core *core, const struct allocation *a, struct found *ret)
@@ -516,25 +597,46 @@ static void no_capacity(const struct core *core, const struct allocation *a, str
 }
 
 /* Those in line for any place of the fleet fit nowhere that is free now; but a room that can be
- * started is theirs first. */
+ * started in a region of theirs is theirs first. */
+static bool find_near(const struct core *core, const struct allocation *a,
+                      const struct version *version, int8_t region, struct found *ret)
+{
+    bool others = queue_wants(a->fleet, region) > 0;
+    bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
+    struct room *room = find_in_region(core, a, version, region);
+    if (room)
+        finds_room(ret, room, "room");
+    if (room || take_over_starting(core, a, region, ret) ||
+        (!others && !cluster && join_starting(core, a, region, ret)))
+        return true;
+    ret->host = !others && may_start(core, a) ? find_host(core, a, region) : NULL;
+    if (ret->host)
+        ret->what = FOUND_HOST;
+    return ret->host != NULL;
+}
+
+/* Region by region: a host that is near comes before a room that is far. */
 static void find_anywhere(const struct core *core, const struct allocation *a, struct found *ret)
 {
+    struct str name = seek_version_name(a->fleet);
+    struct region_order where;
     if (stays_with_others(core, a, ret))
         return;
-    if (seek_version_name(a->fleet).len == 0) {
+    if (name.len == 0) {
         finds_nothing(ret, ERR_NO_VERSION, str_of(err_sentence(ERR_NO_VERSION)));
         return;
     }
-    struct room *room = seek_find_any(core, a);
-    bool others = queue_waits(a->fleet->queue);
-    bool cluster = a->fleet->config->provider == PROVIDER_AGONES;
-    if (!room &&
-        (take_over_starting(core, a, ret) || (!others && !cluster && join_starting(core, a, ret))))
-        return;
+    const struct version *version = version_row_of(a->fleet, name);
+    order_of(core, a, &where);
+    struct room *room = PLANTED(far_room_first) ? seek_find_any(core, a) : NULL;
+    for (int i = 0; i < where.n && !room; i++) {
+        if (find_near(core, a, version, where.codes[i], ret))
+            return;
+    }
+    if (!room)
+        room = find_with_party(core, a, -1);
     if (room)
         finds_room(ret, room, "room");
-    else if (!others && (ret->host = seek_host_for(core, a)))
-        ret->what = FOUND_HOST;
     else
         no_capacity(core, a, ret);
 }

@@ -36,8 +36,9 @@ struct room *seek_find_any(const struct core *core, const struct allocation *a);
 void seek_find_line(const struct core *core, const struct allocation *a, struct room *room,
                     struct found *ret);
 
-/* Where a room could be started for them, or NULL. */
-struct host *seek_host_for(const struct core *core, const struct allocation *a);
+/* Where a room could be started for them, or NULL: as seek_start. */
+struct host *seek_host_for(const struct core *core, const struct allocation *a, uint64_t busy,
+                           uint64_t *without);
 
 /* True when somebody may not come. */
 bool seek_is_hindered(struct core *core, const struct allocation *a, struct found *ret);

@@ -133,7 +133,7 @@ static void start_on(struct core *core, struct allocation *a, struct host *host)
     for (struct str name; p.n_players < PARTY_MAX && names_next(&rest, &name);)
         players[p.n_players++] = seek_player(a, name);
     struct version *version = version_use(core, a->fleet, seek_version_name(a->fleet));
-    struct room_ticket *ticket = room_ticket_new(core, 0, &p, version, a->row.region);
+    struct room_ticket *ticket = room_ticket_new(core, 0, &p, version, a->row.region, a->regions);
     struct room *room = room_ticket_spawn(core, ticket, version, host, STR("{}"));
     a->how = "spawn";
     allocation_on_ticket(a, ticket);
@@ -141,9 +141,9 @@ static void start_on(struct core *core, struct allocation *a, struct host *host)
     room_tell(core, room);
 }
 
-bool seek_start(struct core *core, struct allocation *a)
+bool seek_start(struct core *core, struct allocation *a, uint64_t busy, uint64_t *without)
 {
-    struct host *host = seek_host_for(core, a);
+    struct host *host = seek_host_for(core, a, busy, without);
     if (!host)
         return false;
     allocation_reopen(core, a);

@@ -43,6 +43,7 @@
 #include "core/server.h"
 #include "core/session.h"
 #include "core/ticket.h"
+#include "core/ticket_regions.h"
 #include "core/token.h"
 #include "core/token_mode.h"
 #include "core/version.h"

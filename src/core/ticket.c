@@ -13,7 +13,7 @@ enum { PLAYERS_MAX = 100 };
 _Static_assert(ERR_NO_SERVERS == -22 && ERR_INVALID_LOBBY == -24 && ERR_ALLOCATION_TIMEOUT == -25 &&
                    ERR_TICKET_CANCELLED == -27,
                "append to errors.def, or raise ROW_FORMAT");
-_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 6,
+_Static_assert(PASSED_REASONS == 7 && TICKET_TRIES == 4 && ROW_FORMAT == 7,
                "a change of the tries is a change of ROW_FORMAT");
 
 static const uint8_t allowed_moves[TICKET_STATES] = {

@@ -348,6 +348,7 @@ struct view_allocation {
     int32_t priority;
     int8_t region;
     const char *region_name;
+    char where[96];    /* queued for any place: in which regions; "" = wherever its fleet is */
     int64_t room;      /* where, or whose queue it stands in; 0 = none, or the fleet's */
     int32_t position;  /* queued: from 1 */
     int32_t ahead;     /* … players who come before */

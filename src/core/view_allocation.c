@@ -2,6 +2,8 @@
 #include "core/state.h"
 #include "wire/names.h"
 
+_Static_assert(sizeof(((struct view_allocation *)0)->where) == REGIONS_TEXT_MAX, "it fits");
+
 static const char *const state_names[ALLOCATION_STATES] = {
     [ALLOCATION_OPEN] = "open",           [ALLOCATION_QUEUED] = "queued",
     [ALLOCATION_DONE] = "done",           [ALLOCATION_FAILED] = "failed",
@@ -64,6 +66,10 @@ bool view_allocation(const struct core *core, int64_t id, struct view_allocation
         ret->party = seat ? seat->row.multi : 0;
     if (a->row.state != ALLOCATION_QUEUED)
         return true;
+    struct region_order where;
+    regions_in_order(core, a->fleet, a->row.region, a->regions, &where);
+    if (!a->queue->room && !where.elsewhere)
+        regions_print(core, &where, ret->where);
     ret->position = queue_position(a, &ret->ahead);
     ret->eta_ms = queue_eta_ms(a);
     ret->waited_ms = core->now.core_ms - a->row.queued_core_ms;

@@ -173,6 +173,7 @@ static void leads(struct node *n, int err)
     }
     w->leader = n;
     n->led_ms = w->now_ms;
+    n->ticked = false;
     reader_catch_up(w);
     shadow_rooms_restarted(w);
     machines_get_time(w);
@@ -274,8 +275,12 @@ void node_event(struct node *n, const struct event *event)
     struct world *w = n->w;
     if (node_is_fenced(n) || n->steps_down_ms)
         return;
+    struct whither_seen seen;
     plane_hear(n, event);
+    shadow_region_before(n, event, &seen);
     pipeline_event(n->pipeline, event, node_ms(n), node_wall_ms(n));
+    n->ticked = n->ticked || event->kind == EVENT_TICK;
+    shadow_region_after(n, &seen);
     look(n);
     /* Somebody looks while what he sees is still on its way to the disk. */
     bool fresh = event->kind == EVENT_ALLOCATE || event->kind == EVENT_ALLOCATE_ACK;

@@ -30,6 +30,7 @@ struct node {
     struct pipeline *pipeline; /* NULL = it does not lead */
     int64_t reign;             /* since when it does: see struct world */
     int64_t led_ms;            /* … and when that was */
+    bool ticked;               /* its core has been ticked since */
 
     int64_t stopped_until_ms; /* nothing happens to it before */
     int64_t slept_ms;         /* how long it was stopped in all */

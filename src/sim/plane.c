@@ -124,6 +124,8 @@ void plane_release(struct node *n, const struct effect *effects, size_t n_effect
             machine_command(w, e);
             continue;
         }
+        if (e->kind == EFFECT_PLACED)
+            shadow_region_judge(w, e);
         if (e->kind == EFFECT_PLACED || e->kind == EFFECT_HOST_BEAT || e->kind == EFFECT_AGENT) {
             if (e->kind == EFFECT_HOST_BEAT)
                 machine_beat(w, e);

@@ -57,8 +57,10 @@ static void ask(struct world *w, struct player *p, enum place_verb verb, size_t 
         place->settings = str_of(parcel->text);
     }
     place->auto_create = random_chance(&w->random, 70);
-    place->my_region_only = random_chance(&w->random, 20);
-    place->region = (int8_t)random_between(&w->random, -1, 2);
+    whither_draw(w, &p->whither);
+    p->whither.only = random_chance(&w->random, 20);
+    p->enters = verb == PLACE_ENTER;
+    whither_fill(&p->whither, place);
     for (size_t i = 0; i < n; i++)
         name_player(parcel, (int)i, (p->index + (int)i) % w->n_players);
     p->conn = parcel->event.conn;

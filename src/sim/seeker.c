@@ -132,6 +132,8 @@ static struct ask *ask_new(struct world *w, enum seek_bus bus)
     ask->rejoin = random_chance(r, 60);
     ask->move_party = random_chance(r, 15);
     ask->priority = random_chance(r, 20) ? (int32_t)random_between(r, 1, 3) : 0;
+    whither_draw(w, &ask->whither);
+    ask->whither.alone = true;
     ask->asked_ms = w->now_ms;
     ask->asked_core_ms = world_core_ms(w);
     return ask;
@@ -162,9 +164,10 @@ void ask_send(struct world *w, struct ask *ask, enum seek_bus bus, conn_id conn,
         .rejoin = ask->rejoin,
         .move_party = ask->move_party,
         .priority = ask->priority,
-        .where = {.fleet = ask->pods ? STR("pods") : STR("arena"), .region = -1},
+        .where = {.fleet = ask->pods ? STR("pods") : STR("arena")},
         .arguments = {disputed},
     };
+    whither_fill(&ask->whither, &s->where);
     for (int i = 0; i < ask->n_friends; i++)
         parcel->friends[i] = name_in(parcel, 1 + i, ask->friends[i]);
     for (int i = 0; i < ask->n_party; i++)

@@ -246,6 +246,14 @@ static bool wants_away(const struct world *w, const struct shadow_allocation *a,
     return (!a->row.rejoin || a->row.move_party) && sat_there(w, a->row.player, room);
 }
 
+/* A party that follows one of its own may be in any region; it is not judged. */
+static bool may_be_in(const struct world *w, const struct shadow_allocation *a,
+                      const struct row_room *room)
+{
+    const struct ask *ask = ask_named((struct world *)w, str_of(a->row.name));
+    return ask && ask_may_be_in(w, ask, room->region);
+}
+
 /* ── held seats ────────────────────────────────────────────────────────────────────────────── */
 
 /* In its line and all through the batch. */
@@ -323,7 +331,8 @@ static void judge_passed(struct world *w, const struct shadow_seat *s, int64_t k
     bool ended = room->fleet == w->pods_id ? w->pods_ended : w->arena_ended;
     for (const struct shadow_allocation *b = NULL; (b = map_next(&w->shadow_lines, &at));) {
         bool of_room = b->row.room == room->id;
-        bool of_any = b->row.room == 0 && is_open_to_all(w, room) && !wants_away(w, b, room->id);
+        bool of_any = b->row.room == 0 && is_open_to_all(w, room) && !wants_away(w, b, room->id) &&
+                      may_be_in(w, b, room);
         bool earlier = key_of(b) < key || (key_of(b) == key && b->row.id < id);
         if (!waits(b) || b->shrank || (ended && b->written) || b->row.fleet != room->fleet ||
             !(of_room || of_any) || !earlier)
@@ -427,7 +436,8 @@ static bool took_its_place(const struct shadow_allocation *a, const struct shado
     return false;
 }
 
-/* Whoever waits for a room and asks again, alone, waits for the same one. In a cluster that may
+/* Whoever waits for a room and asks again, alone, waits for the same one if it is in the first
+ * region of the newer request. In a cluster that may
  * have failed, and another be asked for, within one batch. One that only may have taken him along
  * is somebody else's, and has a room of its own. */
 static void judge_taken_over(struct world *w, const struct shadow_allocation *a,
@@ -435,6 +445,9 @@ static void judge_taken_over(struct world *w, const struct shadow_allocation *a,
 {
     bool alone = a->n_party == 1 && b->n_party == 1 && a->row.fleet != w->pods_id &&
                  strcmp(a->party[0], b->party[0]) == 0;
+    const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)a->row.room);
+    const struct ask *ask = ask_named(w, str_of(b->row.name));
+    alone = alone && room && ask && ask_is_nearest(w, ask, room->region);
     bool started = b->row.queued_core_ms == 0 && b->row.ticket != 0;
     if (alone && started && a->row.ticket != 0 && b->row.ticket != a->row.ticket)
         world_broken(w, "%s of %s has another room started than the one that %s waited for",
@@ -511,6 +524,7 @@ void shadow_lines_stored(struct world *w, const struct store_batch *batch)
         judge_late(w, a);
         judge_superseded(w, a);
         judge_seats_of(w, a);
+        shadow_region_done(w, a);
     }
 }
 

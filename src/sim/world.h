@@ -272,7 +272,8 @@ struct machine {
     int64_t stalled_until_ms; /* … but it stays there until then */
     int64_t silent_ms;        /* when the control plane last found it silent */
     int faulted; /* fleets whose servers failed there since anything worked: 1 arena, 2 tower */
-    int64_t blamed_core_ms;          /* when a failure was last held against it … */
+    bool arena_failed;      /* a version of the arena, and none of it has worked there since */
+    int64_t blamed_core_ms; /* when a failure was last held against it … */
     int64_t blamed_there_core_ms[2]; /* … and against a version there: of the arena, of the tower */
     bool old;                        /* its agent does not say whose fault a failure was */
     int64_t next_beat_ms;
@@ -291,11 +292,36 @@ struct machine {
     int n_past;
 };
 
+enum { WHITHER_REGIONS = 3 }; /* where there are hosts: 0, 1, 2 */
+
+/* In which region a place is wanted. */
+struct whither {
+    int8_t region; /* -1 = none is named */
+    bool only;     /* my_region_only */
+    bool alone;    /* a region that is named is the only one */
+    uint64_t latencies;
+    float ms[WHITHER_REGIONS];
+};
+
+/* A request for a place in the arena, and what there was when it came. */
+struct whither_seen {
+    bool judged;
+    struct whither whither;
+    char account[NAME_SIZE]; /* of the first player */
+    int32_t players;
+    bool rooms; /* it takes a room that is open … */
+    bool hosts; /* … a new one */
+    int64_t newest_seat;
+    uint64_t had; /* regions with a place for it */
+};
+
 struct player {
     int index;
     conn_id conn; /* he waits for an answer; 0 = no */
     int64_t asked_ms;
-    int64_t seat; /* he was given */
+    struct whither whither; /* what he asked for last … */
+    bool enters;            /* … was a room by its number */
+    int64_t seat;           /* he was given */
     int64_t server;
     int64_t room;
     char key[TEXT_MAX];
@@ -315,6 +341,8 @@ struct ask {
     bool rejoin;
     bool move_party;
     int32_t priority;
+    struct whither whither;
+    bool had_seat; /* its player had one when it was asked, once at least */
     int64_t asked_ms;
     int64_t asked_core_ms;
 
@@ -654,8 +682,18 @@ bool shadow_sits(const struct world *w, const struct shadow_seat *s);
 void shadow_faults_told(struct world *w, const struct spawn *spawn);
 void shadow_faults_wrong(struct world *w, int64_t server);
 void shadow_faults_judge(struct world *w, const struct effect *note);
+bool shadow_arena_failed_on(struct world *w, int64_t host); /* and has not worked there since */
 void shadow_faults_crashed(struct world *w);
 void shadow_faults_done(struct world *w);
+/* shadow_region.c: in which region that is. */
+void whither_draw(struct world *w, struct whither *ret);
+void whither_fill(const struct whither *from, struct place *ret);
+bool ask_may_be_in(const struct world *w, const struct ask *ask, int8_t region);
+bool ask_is_nearest(const struct world *w, const struct ask *ask, int8_t region);
+void shadow_region_before(struct node *n, const struct event *event, struct whither_seen *ret);
+void shadow_region_after(struct node *n, const struct whither_seen *seen);
+void shadow_region_done(struct world *w, const struct shadow_allocation *a);
+void shadow_region_judge(struct world *w, const struct effect *effect);
 
 /* shadow_line.c: the same of allocations and lines. */
 void shadow_lines_stored(struct world *w, const struct store_batch *batch);
