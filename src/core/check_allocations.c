@@ -150,11 +150,36 @@ static const char *check_queue_of(struct core *core, struct room *room)
     return why ? why : check_hold_comes(core, room);
 }
 
+/* Who of a fleet's line may play where. */
+static const char *check_lined(struct core *core, const struct fleet *fleet)
+{
+    const struct queue *q = fleet->queue;
+    int32_t parties = 0;
+    int32_t players[REGION_CODES] = {0};
+    for (size_t i = 0; i < q->n; i++) {
+        parties += allocation_players(q->line[i]) > 1;
+        for (int8_t code = 0; code < REGION_CODES; code++) {
+            if (allocation_may_be_in(q->line[i], code))
+                players[code] += allocation_players(q->line[i]);
+        }
+    }
+    for (int8_t code = 0; code < REGION_CODES; code++) {
+        if (players[code] != queue_wants(fleet, code))
+            return broken(core, "%d players are counted in line for region %d where %d are",
+                          queue_wants(fleet, code), code, players[code]);
+    }
+    if (parties != fleet->lined_parties)
+        return broken(core, "%d parties are counted in line where %d are", fleet->lined_parties,
+                      parties);
+    return NULL;
+}
+
 static const char *check_fleet_queue(struct core *core, struct fleet *fleet)
 {
     const struct queue *q = fleet->queue;
-    if (!q)
-        return NULL;
+    const char *why = q ? check_lined(core, fleet) : NULL;
+    if (!q || why)
+        return why;
     if ((q->held_for != NULL) != (q->held_in != NULL) || (q->held_for && q->held_for->queue != q))
         return broken(core, "Q2: seats of fleet %s are held for nobody", fleet->row.name);
     return check_order(core, q);

@@ -501,7 +501,7 @@ static void dispatch(struct core *core, const struct event *event)
     }
 }
 
-static void take_event(struct core *core, const struct event *event)
+static void event_take(struct core *core, const struct event *event)
 {
     notice_gap(core, event->kind == EVENT_TICK);
     if (core->read_only && !needs_no_write(core, event)) {
@@ -533,9 +533,9 @@ void core_step(struct core *core, const struct event *event, struct instant now,
     core->out = batch;
     /* What is held is not stored: after a start the lines are served before anybody is placed. */
     if (core->last_tick_ms == 0 && (event->kind == EVENT_PLACE || event->kind == EVENT_SEEK))
-        take_event(core, &first);
+        event_take(core, &first);
     core->at_us = event->at_us;
-    take_event(core, event);
+    event_take(core, event);
     core->out = NULL;
 }
 

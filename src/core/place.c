@@ -222,7 +222,7 @@ static int judge_making(const struct core *core, struct placing *g)
     return g->make_err;
 }
 
-static void make_room(struct core *core, const struct placing *g, struct host *host)
+static void placing_make_room(struct core *core, const struct placing *g, struct host *host)
 {
     struct version *version = version_use(core, g->fleet, g->p->version);
     struct room_ticket *ticket = room_ticket_new(core, g->conn, g->p, version, g->region, g->own);
@@ -253,7 +253,7 @@ static int create_room(struct core *core, struct placing *g)
         return err;
     struct host *host = place_host(core, g, &g->where, &none);
     if (host) {
-        make_room(core, g, host);
+        placing_make_room(core, g, host);
         return 0;
     }
     (void)snprintf(g->text, sizeof(g->text), "%s", none.why);
@@ -333,7 +333,7 @@ static bool join_region(struct core *core, struct placing *g, const struct versi
         return false;
     struct host *host = place_host(core, g, &here, &none);
     if (host)
-        make_room(core, g, host);
+        placing_make_room(core, g, host);
     return host != NULL;
 }
 

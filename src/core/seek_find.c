@@ -339,7 +339,8 @@ static struct room *find_in_region(const struct core *core, const struct allocat
     return room ? room : find_with_party(core, a, region);
 }
 
-static void order_of(const struct core *core, const struct allocation *a, struct region_order *ret)
+static void allocation_order(const struct core *core, const struct allocation *a,
+                             struct region_order *ret)
 {
     regions_in_order(core, a->fleet, a->row.region, a->regions, ret);
 }
@@ -348,7 +349,7 @@ struct room *seek_find_any(const struct core *core, const struct allocation *a)
 {
     const struct version *version = version_row_of(a->fleet, seek_version_name(a->fleet));
     struct region_order where;
-    order_of(core, a, &where);
+    allocation_order(core, a, &where);
     for (int i = 0; i < where.n; i++) {
         struct room *room = find_in_region(core, a, version, where.codes[i]);
         if (room)
@@ -365,7 +366,7 @@ struct room *seek_unserved_nearer(const struct core *core, const struct allocati
     int8_t from = than->row.region;
     if (from == a->row.region || list_empty(&core->to_serve))
         return NULL;
-    order_of(core, a, &where);
+    allocation_order(core, a, &where);
     int limit = 0;
     while (limit < where.n && where.codes[limit] != from)
         limit++;
@@ -553,7 +554,8 @@ static bool may_start(const struct core *core, const struct allocation *a)
            seek_version_name(a->fleet).len > 0; /* none is on since he came to the line */
 }
 
-static struct host *find_host(const struct core *core, const struct allocation *a, int8_t region)
+static struct host *host_in_region(const struct core *core, const struct allocation *a,
+                                   int8_t region)
 {
     struct no_host none;
     const struct region_order here = {.codes = {region}, .n = 1};
@@ -571,11 +573,11 @@ struct host *seek_host_for(const struct core *core, const struct allocation *a, 
     struct region_order where;
     if ((allocation_regions(a) & ~(busy | *without)) == 0 || !may_start(core, a))
         return NULL;
-    order_of(core, a, &where);
+    allocation_order(core, a, &where);
     for (int i = 0; i < where.n && !is_bit(busy, where.codes[i]); i++) {
         if (is_bit(*without, where.codes[i]))
             continue;
-        struct host *host = find_host(core, a, where.codes[i]);
+        struct host *host = host_in_region(core, a, where.codes[i]);
         if (host)
             return host;
         *without |= UINT64_C(1) << where.codes[i];
@@ -609,7 +611,7 @@ static bool find_near(const struct core *core, const struct allocation *a,
     if (room || take_over_starting(core, a, region, ret) ||
         (!others && !cluster && join_starting(core, a, region, ret)))
         return true;
-    ret->host = !others && may_start(core, a) ? find_host(core, a, region) : NULL;
+    ret->host = !others && may_start(core, a) ? host_in_region(core, a, region) : NULL;
     if (ret->host)
         ret->what = FOUND_HOST;
     return ret->host != NULL;
@@ -627,7 +629,7 @@ static void find_anywhere(const struct core *core, const struct allocation *a, s
         return;
     }
     const struct version *version = version_row_of(a->fleet, name);
-    order_of(core, a, &where);
+    allocation_order(core, a, &where);
     struct room *room = PLANTED(far_room_first) ? seek_find_any(core, a) : NULL;
     for (int i = 0; i < where.n && !room; i++) {
         if (find_near(core, a, version, where.codes[i], ret))

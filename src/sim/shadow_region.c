@@ -37,7 +37,7 @@ void whither_fill(const struct whither *from, struct place *ret)
         ret->latency_ms[i] = from->ms[i];
 }
 
-static bool is_set(uint64_t mask, int8_t code)
+static bool mask_has(uint64_t mask, int8_t code)
 {
     return mask >> code & 1;
 }
@@ -53,7 +53,7 @@ static int8_t first_region(const struct fleet_config *f, const struct whither *x
     uint64_t some = measured(f, x);
     int8_t best = -1;
     for (int8_t code = 0; code < WHITHER_REGIONS; code++) {
-        if (is_set(some, code) && (best < 0 || x->ms[code] < x->ms[best]))
+        if (mask_has(some, code) && (best < 0 || x->ms[code] < x->ms[best]))
             best = code;
     }
     if (x->region >= 0 || best >= 0)
@@ -74,8 +74,8 @@ static int rank_of(const struct fleet_config *f, const struct whither *x, int8_t
     if (some == 0)
         return f->other_regions ? 1 : NOT_ALLOWED;
     for (int8_t i = 0; i < WHITHER_REGIONS; i++)
-        before += is_set(some, i) && x->ms[i] < x->ms[code];
-    return is_set(some, code) ? before : NOT_ALLOWED;
+        before += mask_has(some, i) && x->ms[i] < x->ms[code];
+    return mask_has(some, code) ? before : NOT_ALLOWED;
 }
 
 static const struct fleet_config *fleet_asked(const struct world *w, const struct ask *ask)
@@ -150,7 +150,7 @@ static int64_t newest_seat(const struct core *core, struct str account)
     return newest;
 }
 
-static void read_request(struct world *w, const struct event *event, struct whither_seen *ret)
+static void request_seen(struct world *w, const struct event *event, struct whither_seen *ret)
 {
     const struct ask *ask = event->kind == EVENT_SEEK ? ask_named(w, event->seek.name) : NULL;
     const struct place *p = event->kind == EVENT_PLACE ? &event->place : NULL;
@@ -189,7 +189,7 @@ void shadow_region_before(struct node *n, const struct event *event, struct whit
         return;
     const struct core *core = pipeline_core(n->pipeline);
     note_had_seat(w, core, event);
-    read_request(w, event, ret);
+    request_seen(w, event, ret);
     int64_t fleet = view_fleet_played(core, "game", "arena");
     if (!ret->judged)
         return;
@@ -218,7 +218,7 @@ void shadow_region_after(struct node *n, const struct whither_seen *seen)
         world_wrong(w, "R1: %s is placed in region %d", seen->account, room.region);
     for (int8_t code = 0; code < WHITHER_REGIONS; code++) {
         int nearer = rank_of(f, &seen->whither, code);
-        if (is_set(seen->had, code) && nearer != NOT_ALLOWED && nearer < rank)
+        if (mask_has(seen->had, code) && nearer != NOT_ALLOWED && nearer < rank)
             world_wrong(w, "R2: %s is placed in region %d, and region %d had a place",
                         seen->account, room.region, code);
     }

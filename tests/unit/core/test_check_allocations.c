@@ -143,6 +143,31 @@ static void somebody_is_not_among_those_who_wait(void **state)
     is_said(f, "1 allocations wait, 2 are in line", "");
 }
 
+/* One in the line of the fleet, who may play in EU only. */
+static struct fleet *line_for_one_region(struct fixture *f)
+{
+    struct event e = wants(f, "one", "one");
+    e.seek.where.region = EU;
+    step(f, &e);
+    queued_at(f, e.conn, 1);
+    assert_null(core_check(f->core));
+    return fleet_find_named(f->core, "arena");
+}
+
+static void the_players_for_a_region_are_counted_wrong(void **state)
+{
+    struct fixture *f = *state;
+    line_for_one_region(f)->lined_own[EU]++;
+    is_said(f, "2 players are counted in line for region 2 where 1 are", "");
+}
+
+static void the_parties_in_line_are_counted_wrong(void **state)
+{
+    struct fixture *f = *state;
+    line_for_one_region(f)->lined_parties++;
+    is_said(f, "1 parties are counted in line where 0 are", "");
+}
+
 static void the_players_of_a_line_are_counted_wrong(void **state)
 {
     struct fixture *f = *state;
@@ -308,6 +333,8 @@ int main(void)
         SEEKERS_TEST(the_oldest_who_waits_is_not_known),
         SEEKERS_TEST(somebody_is_not_among_those_who_wait),
         SEEKERS_TEST(the_players_of_a_line_are_counted_wrong),
+        SEEKERS_TEST(the_players_for_a_region_are_counted_wrong),
+        SEEKERS_TEST(the_parties_in_line_are_counted_wrong),
         SEEKERS_TEST(somebody_waits_for_a_place_that_is_free),
         SEEKERS_TEST(more_is_held_than_is_there),
         SEEKERS_TEST(seats_are_held_for_nobody),
