@@ -307,6 +307,27 @@ static void who_waits_for_one_region_keeps_no_host_of_another(void **state)
     assert_int_equal(spawned(f)->row.region, USE);
 }
 
+/* The room that is being started in EU has a place for both. */
+static void nobody_goes_far_who_has_a_place_coming_near(void **state)
+{
+    struct fixture *f = *state;
+    queued_at(f, seeks_near(f, "ann", EU, USE), 1);
+    queued_at(f, seeks_near(f, "ben", EU, USE), 2);
+    queued_at(f, seeks_in(f, "cid", USE), 3);
+    host_up(f, 0, EU);
+    host_up(f, 1, USE);
+    add_tick(f);
+    struct room *near = room_find(f->core, nth_effect(f, EFFECT_SPAWN, 0, 0)->spawn->session);
+    struct room *far = room_find(f->core, nth_effect(f, EFFECT_SPAWN, 0, 1)->spawn->session);
+    assert_null(nth_effect(f, EFFECT_SPAWN, 0, 2));
+    assert_int_equal(near->row.region, EU);
+    assert_int_equal(far->row.region, USE);
+    init_room(f, near);
+    assert_true(sits_in(f, "ann", near) && sits_in(f, "ben", near));
+    init_room(f, far);
+    assert_true(sits_in(f, "cid", far));
+}
+
 /* Both have places again in one step; the first who waits gets the near one. */
 static void of_two_rooms_the_nearer_is_offered_first(void **state)
 {
@@ -379,6 +400,7 @@ int main(void)
         SEEKERS_TEST(the_regions_outlive_a_restart),
         SEEKERS_TEST(a_seat_goes_to_the_first_who_may_play_there),
         SEEKERS_TEST(who_waits_for_one_region_keeps_no_host_of_another),
+        SEEKERS_TEST(nobody_goes_far_who_has_a_place_coming_near),
         SEEKERS_TEST(of_two_rooms_the_nearer_is_offered_first),
         SEEKERS_TEST(seats_are_held_where_the_elder_may_play),
     };
