@@ -95,15 +95,28 @@ bool ask_is_nearest(const struct world *w, const struct ask *ask, int8_t region)
 
 /* ── what there is at that instant ─────────────────────────────────────────────────────────── */
 
-/* Rooms of the arena with seats that nobody is promised, by region. */
-static uint64_t regions_with_rooms(const struct core *core, int64_t fleet, int32_t seats)
+static bool has_seat_in(const struct core *core, struct str account, int64_t room)
+{
+    struct view_room_seat seat;
+    for (int64_t id = 0; (id = view_next_seat_of(core, account, id));) {
+        if (view_room_seat(core, id, &seat) && seat.room == room)
+            return true;
+    }
+    return false;
+}
+
+/* Rooms of the arena with seats that nobody is promised, by region. Whoever sits there already may
+ * have asked for another room. */
+static uint64_t regions_with_rooms(const struct core *core, int64_t fleet,
+                                   const struct whither_seen *seen)
 {
     uint64_t found = 0;
     struct view_room v;
     for (int64_t id = 0; (id = core_next(core, ROW_room, id));) {
         bool open = view_room(core, id, &v) && v.fleet_id == fleet && !v.host_away &&
                     strcmp(v.state, "open") == 0;
-        if (open && v.max_players - v.reserved - v.taken >= seats)
+        if (open && v.max_players - v.reserved - v.taken >= seen->players &&
+            !has_seat_in(core, str_of(seen->account), id))
             found |= UINT64_C(1) << v.region;
     }
     return found;
@@ -196,7 +209,7 @@ void shadow_region_before(struct node *n, const struct event *event, struct whit
     ret->newest_seat = newest_seat(core, str_of(ret->account));
     if (somebody_waits(core, fleet) || !is_on(core, fleet))
         return;
-    ret->had |= ret->rooms ? regions_with_rooms(core, fleet, ret->players) : 0;
+    ret->had |= ret->rooms ? regions_with_rooms(core, fleet, ret) : 0;
     ret->had |= ret->hosts ? regions_with_hosts(w, core) : 0;
 }
 
