@@ -267,15 +267,15 @@ struct machine {
     int32_t slots;
     int64_t beat;
     bool agent_down;
-    int64_t agent_back_ms;
-    int64_t cut_until_ms;     /* nothing reaches it and nothing leaves it */
-    int64_t stalled_until_ms; /* … but it stays there until then */
-    int64_t silent_ms;        /* when the control plane last found it silent */
+    bool old;    /* its agent does not say whose fault a failure was */
     int faulted; /* fleets whose servers failed there since anything worked: 1 arena, 2 tower */
-    bool arena_failed;      /* a version of the arena, and none of it has worked there since */
-    int64_t blamed_core_ms; /* when a failure was last held against it … */
+    bool arena_failed; /* a version of the arena, and none of it has worked there since */
+    int64_t agent_back_ms;
+    int64_t cut_until_ms;            /* nothing reaches it and nothing leaves it */
+    int64_t stalled_until_ms;        /* … but it stays there until then */
+    int64_t silent_ms;               /* when the control plane last found it silent */
+    int64_t blamed_core_ms;          /* when a failure was last held against it … */
     int64_t blamed_there_core_ms[2]; /* … and against a version there: of the arena, of the tower */
-    bool old;                        /* its agent does not say whose fault a failure was */
     int64_t next_beat_ms;
     conn_id beating;          /* the last heartbeat */
     int64_t host;             /* its id there; 0 = not told yet */

@@ -116,9 +116,27 @@ static void memory_is_bounded(void **state)
     rates_done(&fresh);
 }
 
+static void what_came_to_nothing_is_given_back_five_times_a_minute(void **state)
+{
+    (void)state;
+    struct rates r;
+    rates_init(&r);
+    rates_give_back(&r, RATE_JOIN, STR("a"), 1000); /* it never asked */
+    for (int i = 0; i < RATE_GIVEN_BACK + 5; i++) {
+        assert_int_equal(rates_wait_ms(&r, RATE_JOIN, STR("a"), five_a_minute, 1000 + i), 0);
+        rates_count(&r, RATE_JOIN, STR("a"), five_a_minute, 1000 + i);
+        rates_give_back(&r, RATE_JOIN, STR("a"), 1000 + i);
+    }
+    assert_true(rates_wait_ms(&r, RATE_JOIN, STR("a"), five_a_minute, 1100) > 0);
+    rates_give_back(&r, RATE_JOIN, STR("a"), 1000 + 61 * 1000);
+    assert_int_equal(rates_wait_ms(&r, RATE_JOIN, STR("a"), five_a_minute, 62 * 1000), 0);
+    rates_done(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_came_to_nothing_is_given_back_five_times_a_minute),
         cmocka_unit_test(so_many_and_no_more),
         cmocka_unit_test(who_is_allowed_many_waits_no_longer_than_a_window),
         cmocka_unit_test(never_more_than_allowed),
