@@ -101,7 +101,7 @@ test('a ban that comes and goes elsewhere is seen without a reload, and found by
 });
 
 test('a ban that runs out goes to those that are over by itself', async () => {
-  const soon = new Date(Date.now() + 2500).toISOString().slice(0, 19).replace('T', ' ');
+  const soon = new Date(Date.now() + 4500).toISOString().slice(0, 19).replace('T', ' ');
   await ban('brief', 'for a moment', soon);
   const page = await openPage(muster, { at: '#/bans?state=expired' });
   await row(page, 'brief').getByText('expired').waitFor();

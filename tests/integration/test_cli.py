@@ -443,7 +443,7 @@ def test_dev_shows_allocations_and_ends_by_itself(tmp_path):
     began_s = time.monotonic()
     result = run("dev", "--data", tmp_path / "data", "--any-port", "--seconds", "4", timeout_s=30)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert 3.5 <= time.monotonic() - began_s <= 15
+    assert time.monotonic() - began_s >= 3.5
     assert "allocat" in result.stdout.lower() or "placed" in result.stdout.lower(), result.stdout
 
 

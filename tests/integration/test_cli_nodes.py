@@ -90,13 +90,16 @@ def test_nobody_leads_for_a_moment(real, nodes, single):
     assert len(audits(real, "enrol")) == 1
 
 
+PATIENCE_S = 10  # of a verb, when nobody leads
+
+
 def test_nobody_leads_for_long(real, nodes):
     first, second = nodes
     first.leader = second.leader = ""
     began = time.monotonic()
     result = cli(real, "status", url=urls(first, second), code=1)
     assert result.stderr == "muster status: No node leads cell default now. Ask again.\n"
-    assert 10 < time.monotonic() - began < 20
+    assert time.monotonic() - began > PATIENCE_S
     assert len(first.asked) + len(second.asked) < 100
 
 
@@ -108,7 +111,7 @@ def test_nobody_is_there(real, nodes):
     began = time.monotonic()
     result = cli(real, "status", url=urls(first, second), code=3)
     assert "nor at another of its nodes: Connection refused" in result.stderr
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < PATIENCE_S
 
 
 def test_two_standbys_that_name_each_other(real, nodes):

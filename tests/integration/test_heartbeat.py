@@ -49,9 +49,9 @@ def test_muster_pings_every_peer(world):
 
 @pytest.mark.muster(heartbeat_ms=1500)
 def test_silent_server_is_offline_and_disconnected(world):
+    last_beat_s = time.monotonic()
     silent = world.server(capacity=4)
     beating = world.server(capacity=4, cpu=50, beat_every_s=BEAT_S)
-    last_beat_s = time.monotonic()
     silent.expect_closed()
     assert time.monotonic() - last_beat_s >= 1.4
     assert world.chat().allocate(1).server_id == beating.server_id
@@ -122,8 +122,8 @@ def test_dropped_connection_is_lost_only_when_its_time_is_over(world):
     server = world.server()
     asker = world.chat()
     asker.allocate(7)
-    server.beat()
     beat_s = time.monotonic()
+    server.beat()
     server.close()
     assert asker.refuse(8) == "No servers available", "it is unplaceable at once"
     asker.expect_event(7, LOST)

@@ -419,12 +419,12 @@ def test_a_failed_extension_leaves_the_seat_reserved(agent, ann):
 
 @pytest.mark.parametrize("end", ["restart", "crash", None])
 def test_a_reservation_ends_at_its_deadline(make_world, end):
-    world = make_world(default_region="EU", fleets=fleets(reserve_s=2), rates=NO_RATES)
+    world = make_world(default_region="EU", fleets=fleets(reserve_s=5), rates=NO_RATES)
     ann, bob = Player(world, "ann"), Player(world, "bob")
     with FakeHost(world.muster) as agent:
+        began = time.monotonic()
         made = ann.create()
         second = bob.enter(made["id"])
-        began = time.monotonic()
         server = server_of(agent, made)
         server.joined(second["key"])
         if end:
@@ -432,7 +432,7 @@ def test_a_reservation_ends_at_its_deadline(make_world, end):
             assert [s["slot"] for s in ann.seats()] == [made["slot"]]
             agent.beat()
         world.wait(lambda: ann.seats() == [], "end of a reservation")
-        assert time.monotonic() - began > 1.5
+        assert time.monotonic() - began > 4.5
         assert [s["state"] for s in bob.seats()] == ["taken"]
         with pytest.raises(Refused) as fault:
             server.joined(made["key"])
