@@ -119,16 +119,21 @@ void fault_forget_host(struct host *host)
     }
 }
 
+static void version_forget_regions(struct version *version)
+{
+    LIST_EACH(&version->failing_in, r, struct fault_region, of_version)
+    {
+        region_free(r);
+    }
+}
+
 void fault_version_done(struct version *version)
 {
     LIST_EACH(&version->faults, f, struct fault, of_version)
     {
         fault_free(f);
     }
-    LIST_EACH(&version->failing_in, r, struct fault_region, of_version)
-    {
-        region_free(r);
-    }
+    version_forget_regions(version);
 }
 
 /* ── quarantine ────────────────────────────────────────────────────────────────────────────── */
@@ -155,7 +160,11 @@ static void quarantine_end(struct core *core, struct version *version)
 
 void fault_forget_version(struct core *core, struct version *version)
 {
-    fault_version_done(version);
+    LIST_EACH(&version->faults, f, struct fault, of_version)
+    {
+        pause_over(core, &f->pause);
+    }
+    version_forget_regions(version);
     version->n_suspects = 0;
     quarantine_end(core, version);
 }

@@ -592,6 +592,11 @@ void http_stream(struct http_request *r, const char *content_type, http_pull *pu
 {
     if (r->phase != HTTP_ASKED)
         return;
+    if (http_is_head(r)) { /* libmicrohttpd would send a last chunk behind the head */
+        struct buf none = {0};
+        http_answer(r, MHD_HTTP_OK, content_type, &none, fields);
+        return;
+    }
     r->phase = HTTP_STREAM;
     r->pull = pull;
     r->server->figures.streams++;

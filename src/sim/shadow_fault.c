@@ -67,12 +67,13 @@ static struct machine *machine_with_host(struct world *w, int64_t host)
 }
 
 /* The attempt began before the last failure that counted was known: it is of the same outage. What
- * is noted now was decided after the batch before was sealed. */
+ * is noted now was decided after the batch before was sealed. Within one millisecond a host may
+ * fail, be well again and be asked anew, so an attempt of that millisecond may count. */
 static bool outage_counts_twice(const struct world *w, const struct effect *e,
                                 int64_t *blamed_core_ms)
 {
     const struct row_room *room = map_get(&w->shadow_rooms, (uint64_t)e->session);
-    bool again = room && *blamed_core_ms > 0 && room->created_core_ms <= *blamed_core_ms;
+    bool again = room && *blamed_core_ms > 0 && room->created_core_ms < *blamed_core_ms;
     *blamed_core_ms = w->before_core_ms;
     return again;
 }

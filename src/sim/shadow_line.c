@@ -391,8 +391,7 @@ static void judge_seat(struct world *w, const struct shadow_seat *s)
 
 static int64_t queue_ms(const struct world *w, int32_t fleet)
 {
-    size_t last = w->n_fleets - 1 - (w->tower > 0);
-    return w->config.fleets[fleet == w->pods_id ? last : 1].queue_ms;
+    return w->config.fleets[fleet == w->pods_id ? world_pods(w) : 1].queue_ms;
 }
 
 /* Whoever waits, or is being placed after he waited, has his answer when both times are over. */

@@ -80,7 +80,7 @@ static int rank_of(const struct fleet_config *f, const struct whither *x, int8_t
 
 static const struct fleet_config *fleet_asked(const struct world *w, const struct ask *ask)
 {
-    return &w->config.fleets[ask->pods ? w->n_fleets - 1 : 1];
+    return &w->config.fleets[ask->pods ? world_pods(w) : 1];
 }
 
 bool ask_may_be_in(const struct world *w, const struct ask *ask, int8_t region)
@@ -173,7 +173,7 @@ static void request_seen(struct world *w, const struct event *event, struct whit
         ret->players = 1;
         ret->whither = ask->whither;
         (void)str_copy(ret->account, sizeof(ret->account), event->seek.player);
-    } else if (p && p->verb != PLACE_ENTER) {
+    } else if (p && p->verb != PLACE_ENTER && str_eq(p->fleet, STR("arena"))) {
         ret->judged = true;
         ret->rooms = p->verb == PLACE_JOIN;
         ret->hosts = (p->verb == PLACE_CREATE || p->auto_create) &&

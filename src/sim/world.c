@@ -346,6 +346,11 @@ static void world_add_faults(struct world *w)
     w->config.n_fleets = w->n_fleets;
 }
 
+size_t world_pods(const struct world *w)
+{
+    return w->n_fleets - 1 - (w->tower > 0);
+}
+
 /* Rooms: a fleet of servers that agents start, hosts to start them on, players who want them. */
 static void add_rooms(struct world *w)
 {

@@ -594,6 +594,9 @@ void backup_done(struct world *w);
 /* Makes whatever happens next happen. False when nothing is left. */
 bool world_next(struct world *w);
 
+/* The index of the cluster's fleet, in a world that has one. */
+size_t world_pods(const struct world *w);
+
 void world_broken(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for what must hold also where a backup was restored: then promises of before are
