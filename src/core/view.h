@@ -493,6 +493,10 @@ bool view_route(const struct core *core, int64_t seat, struct view_route *ret);
 /* Counts up whenever some route came or went. */
 uint64_t view_routes_generation(const struct core *core);
 
+/* True when nothing of some version of that fleet is started on that host, because it failed there.
+ */
+bool view_host_passes_over(const struct core *core, int64_t host_id, int64_t fleet_id);
+
 /* The i-th version of a fleet, those of the configuration first. */
 bool view_version(const struct core *core, int64_t fleet_id, size_t i, struct view_version *ret);
 

@@ -65,6 +65,20 @@ bool view_version(const struct core *core, int64_t fleet_id, size_t i, struct vi
     return false;
 }
 
+bool view_host_passes_over(const struct core *core, int64_t host_id, int64_t fleet_id)
+{
+    const struct host *host = host_find(core, host_id);
+    const struct fleet *fleet = fleet_find(core, fleet_id);
+    if (!host || !fleet)
+        return false;
+    LIST_EACH(&fleet->versions, version, struct version, in_fleet)
+    {
+        if (fault_left_ms(core, host, version) > 0)
+            return true;
+    }
+    return false;
+}
+
 bool view_deployment(const struct core *core, int64_t id, struct view_deployment *ret)
 {
     const struct deployment *deployment = deployment_find(core, id);

@@ -119,7 +119,6 @@ static void fault_judge_version(struct world *w, const struct effect *e)
     if (outage_counts_twice(w, e, &m->blamed_there_core_ms[s->tower]))
         world_broken(w, "I12: one outage of a version on host %d counts twice", m->index);
     m->faulted |= s->tower ? 2 : 1;
-    m->arena_failed |= !s->tower;
 }
 
 /* Its time is what we were awake of it. */
@@ -138,25 +137,13 @@ static void fault_judge_late(struct world *w, const struct effect *e)
                      awake_ms);
 }
 
-static void fault_worked_there(const struct world *w, struct machine *m, const struct effect *e)
-{
-    m->faulted = 0;
-    m->arena_failed = m->arena_failed && e->fleet_id != w->arena_id;
-}
-
-bool shadow_arena_failed_on(struct world *w, int64_t host)
-{
-    const struct machine *m = machine_with_host(w, host);
-    return m && m->arena_failed;
-}
-
 void shadow_faults_judge(struct world *w, const struct effect *e)
 {
     struct machine *m = machine_with_host(w, e->object);
     if (e->note == NOTE_HOST_SILENT && m)
         m->silent_ms = w->now_ms;
     else if (e->note == NOTE_ROOM_OPEN && m)
-        fault_worked_there(w, m, e);
+        m->faulted = 0;
     else if (e->note == NOTE_HOST_BACKOFF)
         fault_judge_host(w, e);
     else if (e->note == NOTE_VERSION_BACKOFF)

@@ -122,15 +122,14 @@ static uint64_t regions_with_rooms(const struct core *core, int64_t fleet,
     return found;
 }
 
-/* Hosts that pass over the arena's version, because it failed there and has not worked since, may
- * not count. */
-static uint64_t regions_with_hosts(struct world *w, const struct core *core)
+static uint64_t regions_with_hosts(const struct core *core, int64_t fleet)
 {
     uint64_t found = 0;
     struct view_host v;
     for (int64_t id = 0; (id = core_next(core, ROW_host, id));) {
         bool healthy = view_host(core, id, &v) && v.passed_over == HOST_PASSED_NOT &&
-                       !shadow_arena_failed_on(w, id) && strncmp(v.name, "agones/", 7) != 0;
+                       !view_host_passes_over(core, id, fleet) &&
+                       strncmp(v.name, "agones/", 7) != 0;
         if (healthy)
             found |= UINT64_C(1) << v.region;
     }
@@ -210,7 +209,7 @@ void shadow_region_before(struct node *n, const struct event *event, struct whit
     if (somebody_waits(core, fleet) || !is_on(core, fleet))
         return;
     ret->had |= ret->rooms ? regions_with_rooms(core, fleet, ret) : 0;
-    ret->had |= ret->hosts ? regions_with_hosts(w, core) : 0;
+    ret->had |= ret->hosts ? regions_with_hosts(core, fleet) : 0;
 }
 
 void shadow_region_after(struct node *n, const struct whither_seen *seen)

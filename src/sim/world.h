@@ -269,7 +269,6 @@ struct machine {
     bool agent_down;
     bool old;    /* its agent does not say whose fault a failure was */
     int faulted; /* fleets whose servers failed there since anything worked: 1 arena, 2 tower */
-    bool arena_failed; /* a version of the arena, and none of it has worked there since */
     int64_t agent_back_ms;
     int64_t cut_until_ms;            /* nothing reaches it and nothing leaves it */
     int64_t stalled_until_ms;        /* … but it stays there until then */
@@ -685,7 +684,6 @@ bool shadow_sits(const struct world *w, const struct shadow_seat *s);
 void shadow_faults_told(struct world *w, const struct spawn *spawn);
 void shadow_faults_wrong(struct world *w, int64_t server);
 void shadow_faults_judge(struct world *w, const struct effect *note);
-bool shadow_arena_failed_on(struct world *w, int64_t host); /* and has not worked there since */
 void shadow_faults_crashed(struct world *w);
 void shadow_faults_done(struct world *w);
 /* shadow_region.c: in which region that is. */
