@@ -178,15 +178,23 @@ static inline int count_children(void)
     return each_child(is_no_spare);
 }
 
-/* Homes of shims that have no server yet, which are made ahead of time; of the first so many. */
-static inline int count_homes_up_to(const struct world *w, int last)
+/* The number of homes of shims that have no server yet, which are made ahead of time: of those with
+ * a name up to `last`, which becomes the largest name of all when it is 0. */
+static inline int count_homes_up_to(const struct world *w, int64_t *last)
 {
     char path[96];
     int n = 0;
     snprintf(path, sizeof(path), "%s/agent/servers", w->folder);
     DIR *folder = opendir(path);
-    for (struct dirent *e; folder && (e = readdir(folder));)
-        n += strncmp(e->d_name, "spare-", 6) == 0 && atoi(strrchr(e->d_name, '-') + 1) <= last;
+    int64_t largest = 0;
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        if (strncmp(e->d_name, "spare-", 6) != 0)
+            continue;
+        int64_t name = atoll(strrchr(e->d_name, '-') + 1);
+        n += *last == 0 || name <= *last;
+        largest = name > largest ? name : largest;
+    }
+    *last = *last ? *last : largest;
     if (folder)
         closedir(folder);
     return n;
@@ -194,7 +202,8 @@ static inline int count_homes_up_to(const struct world *w, int last)
 
 static inline int count_homes_ahead(const struct world *w)
 {
-    return count_homes_up_to(w, INT_MAX);
+    int64_t all = 0;
+    return count_homes_up_to(w, &all);
 }
 
 static inline void remove_folder(const struct world *w)

@@ -498,7 +498,7 @@ static void anybody_may_ask_meanwhile(void **state)
     for (int i = 0; i < 200; i++) {
         changes.len = 0;
         make_batch(&changes, i + 1);
-        add_deployment(&changes, i % 9, (uint8_t)i);
+        add_deployment(&changes, 1 + i % 9, (uint8_t)i);
         assert_true(commit_bytes(&l, &changes));
         if (i % 20 == 0)
             renew(&l);
@@ -526,7 +526,7 @@ static void a_million_changes_leave_nothing_behind(void **state)
     memset(settings, 's', sizeof(settings));
     size_t after_first = 0;
     for (int i = 0; i < 1000000; i++) {
-        struct change c = {.kind = i % 3 == 0 ? ROW_seat : ROW_room, .id = i % 1000};
+        struct change c = {.kind = i % 3 == 0 ? ROW_seat : ROW_room, .id = 1 + i % 1000};
         c.gone = i % 7 == 0;
         c.row_id = c.id;
         if (c.kind == ROW_room && !c.gone)
