@@ -104,6 +104,9 @@ struct allocation *allocation_new(struct core *core, conn_id conn, const struct 
                                   struct fleet *fleet, const struct ticket_regions *regions);
 
 /* It waits for the room of that ticket. */
+/* Nothing was started for it, so it counts as if its player had not asked. */
+void allocation_give_back_rate(struct core *core, const struct allocation *a);
+
 void allocation_on_ticket(struct allocation *a, struct room_ticket *ticket);
 
 /* conn waits for its answer too; false when too many do. */

@@ -426,6 +426,12 @@ static bool failure_may_have_run(const struct room_failure *failure)
 static void ticket_give_back_rates(struct core *core, const struct room_ticket *ticket,
                                    const struct room *room)
 {
+    LIST_EACH(&ticket->allocations, a, const struct allocation, on_ticket)
+    {
+        allocation_give_back_rate(core, a);
+    }
+    if (!ticket->rated)
+        return;
     LIST_EACH(&room->seats, seat, struct room_seat, in_room)
     {
         if (seat->row.ticket == ticket->row.id)
@@ -443,7 +449,7 @@ void room_ticket_next(struct core *core, struct room_ticket *ticket, struct room
     /* Without a token for its server no other host would be asked either. */
     struct host *host = late || failure->no_login ? NULL : another_host(core, ticket, failed);
     if (!host) {
-        if (ticket->rated && !ticket->ran)
+        if (!ticket->ran)
             ticket_give_back_rates(core, ticket, failed);
         fail(core, ticket, late ? ERR_SPAWN_TIMEOUT : ERR_SPAWN_FAILED, failure->text);
         return;

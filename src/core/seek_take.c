@@ -75,8 +75,16 @@ static void take_seats(struct core *core, struct allocation *a, struct room *roo
     allocation_set_party(core, a, party);
 }
 
+void allocation_give_back_rate(struct core *core, const struct allocation *a)
+{
+    if (a->row.bus == BUS_OWN)
+        rates_give_back(&core->rates, RATE_JOIN, str_of(a->row.player), core->now.core_ms);
+}
+
 static void give_up(struct core *core, struct allocation *a, const struct found *found)
 {
+    if (found->err == ERR_NO_CAPACITY)
+        allocation_give_back_rate(core, a);
     if (found->err == ERR_TOKEN_TAKEN)
         note_add(core, NOTE_TOKEN_COLLISION)->fleet_id = a->row.fleet;
     allocation_fail(core, a, found->err, str_of(found->why));

@@ -223,6 +223,19 @@ static inline struct room *spawned(struct fixture *f)
     return room;
 }
 
+/* What became of the order to start its server. */
+static inline void heard_of(struct fixture *f, const struct room *room, int err,
+                            enum fault_cause fault)
+{
+    struct event e = {.kind = EVENT_HOST_HEARD};
+    e.host_heard = (struct host_heard){.server = room->row.server,
+                                       .spawn = true,
+                                       .err = err,
+                                       .fault = fault,
+                                       .text = STR("no port is free")};
+    step(f, &e);
+}
+
 static inline struct fake_host *fake_of(const struct room *room)
 {
     for (int i = 0; i < ROOMS_HOSTS; i++) {

@@ -59,17 +59,6 @@ static void game_fails(struct fixture *f, const struct room *room)
     fails_with(f, room, FAULT_OF_GAME, "first\nno such map\n\n");
 }
 
-static void heard_of(struct fixture *f, const struct room *room, int err, enum fault_cause fault)
-{
-    struct event e = {.kind = EVENT_HOST_HEARD};
-    e.host_heard = (struct host_heard){.server = room->row.server,
-                                       .spawn = true,
-                                       .err = err,
-                                       .fault = fault,
-                                       .text = STR("no port is free")};
-    step(f, &e);
-}
-
 /* One start of the fleet that fails by the game itself, where one host takes it. */
 static void start_fails(struct fixture *f, const char *fleet, const char *account,
                         const char *settings)

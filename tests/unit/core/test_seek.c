@@ -674,6 +674,23 @@ static void whoever_asks_by_their_own_token_is_limited_as_at_join(void **state)
     found_in(f, asks_himself(f, "t3", "ann"), room);
 }
 
+static void a_request_for_which_nothing_ran_is_given_back(void **state)
+{
+    struct fixture *f = *state;
+    arena_of(f)->queue_when_full = false;
+    f->config.join_rates[0] = (struct rate_limit){1, 600 * 1000};
+    rooms_reconfigure(f);
+    answered(f, EFFECT_SOUGHT, asks_himself(f, "t1", "ann"), ERR_NO_CAPACITY);
+    host_up(f, 0, EU);
+    conn_id conn = asks_himself(f, "t2", "ann");
+    heard_of(f, spawned(f), ERR_SPAWN_FAILED, FAULT_OF_CONFIG);
+    answered(f, EFFECT_SOUGHT, conn, ERR_SPAWN_FAILED);
+    conn = asks_himself(f, "t3", "ann");
+    heard_of(f, spawned(f), ERR_SPAWN_FAILED, FAULT_OF_GAME); /* a process ran */
+    answered(f, EFFECT_SOUGHT, conn, ERR_SPAWN_FAILED);
+    answered(f, EFFECT_SOUGHT, asks_himself(f, "t4", "ann"), ERR_RATE_LIMITED);
+}
+
 static void services_and_buses_are_not_limited(void **state)
 {
     struct fixture *f = *state;
@@ -738,6 +755,7 @@ int main(void)
         SEEKERS_TEST(a_request_from_a_bus_is_answered_there_until_it_is_published),
         SEEKERS_TEST(a_request_that_is_cancelled_gives_its_seats_back),
         SEEKERS_TEST(whoever_asks_by_their_own_token_is_limited_as_at_join),
+        SEEKERS_TEST(a_request_for_which_nothing_ran_is_given_back),
         SEEKERS_TEST(services_and_buses_are_not_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
