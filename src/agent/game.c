@@ -298,7 +298,7 @@ void game_end(struct game *g, int64_t grace_ms, const char *why)
 
 /* What a game server says is heard when it is wanted and its pid is known, which is part of what is
  * told of it. It may be quicker than its shim, and on a busy machine by much. */
-static void listen_to(struct game *g)
+static void game_listen(struct game *g)
 {
     if (g->link && !g->prepared && process_pid(g->process) > 0)
         game_link_release(g->link);
@@ -312,7 +312,7 @@ static void bind_link(struct game *g)
                          process_take_listener(g->process), g->server, game_message, g, why);
     if (g->link) {
         game_link_hold(g->link);
-        listen_to(g);
+        game_listen(g);
         return;
     }
     snprintf(sentence, sizeof(sentence), "The agent %.200s.", why);
@@ -323,7 +323,7 @@ void games_process_begun(void *user, struct process *p)
 {
     struct game *g = games_find(user, process_server(p));
     if (g && g->process == p)
-        listen_to(g);
+        game_listen(g);
 }
 
 /* 0 with a process; else an error with a sentence, and no process. */
@@ -372,7 +372,7 @@ static void confirm(struct game *g)
         games_process_over(g->games, g->process);
     } else if (g->link) {
         outbox_expect(g->games->outbox, g->server);
-        listen_to(g);
+        game_listen(g);
     }
 }
 

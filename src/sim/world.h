@@ -318,9 +318,9 @@ struct player {
     int index;
     conn_id conn; /* he waits for an answer; 0 = no */
     int64_t asked_ms;
-    struct whither whither; /* what he asked for last … */
+    struct whither whither; /* what the player asked for last … */
     bool enters;            /* … was a room by its number */
-    int64_t seat;           /* he was given */
+    int64_t seat;           /* the player was given */
     int64_t server;
     int64_t room;
     char key[TEXT_MAX];
