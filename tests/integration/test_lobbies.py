@@ -598,6 +598,7 @@ def test_external_chat_servers_beside_lobbies(world):
 @pytest.mark.embedded
 def test_full_disk_while_players_load(make_world, disk):  # noqa: F811
     world = make_world(data=disk.folder / "data", env=disk.env)
+    disk.process = world.muster
     server, asker = world.server(on_allocate="ready", capacity=1000), world.chat()
     players = clients(world)
     made = create(world)
