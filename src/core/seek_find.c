@@ -449,7 +449,7 @@ struct room *seek_best_to_hold(const struct core *core, const struct allocation 
         if (seat)
             consider(core, a, seat->room, &best);
     }
-    for (int i = 0; version && i < REGION_CODES; i++) { /* his own region first */
+    for (int i = 0; version && i < REGION_CODES; i++) { /* the own region first */
         int8_t code = (int8_t)((a->row.region + i) & (REGION_CODES - 1));
         if (allocation_may_be_in(a, code))
             consider_shelf(core, a, &version->shelves[code], &best);
@@ -551,7 +551,7 @@ static bool take_over_starting(const struct core *core, const struct allocation 
 static bool may_start(const struct core *core, const struct allocation *a)
 {
     return !rooms_are_many(core) && allocation_players(a) <= a->fleet->config->max_players &&
-           seek_version_name(a->fleet).len > 0; /* none is on since he came to the line */
+           seek_version_name(a->fleet).len > 0; /* none may be on any more */
 }
 
 static struct host *host_in_region(const struct core *core, const struct allocation *a,

@@ -219,7 +219,7 @@ def test_friends_and_named_rooms_know_no_regions(make_regions):
     assert seeker.placed("cat", friends=["ann"],
                          latencies={"USE": 10})["address"] == ADDRESSES["EU"]
     assert Player(world, "dan").enter(room)["location"]["host"] == ADDRESSES["EU"]
-    assert seeker.placed("bob", region="USE")["address"] == ADDRESSES["EU"]  # he is there
+    assert seeker.placed("bob", region="USE")["address"] == ADDRESSES["EU"]  # their seat is there
 
 
 def test_another_host_is_tried_in_the_same_regions(make_regions):
