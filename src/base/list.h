@@ -44,6 +44,7 @@ static inline void list_insert_before(struct link *next, struct link *n)
 {
     n->prev = next->prev;
     n->next = next;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): n may have been in it before. */
     next->prev->next = n;
     next->prev = n;
 }

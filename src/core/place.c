@@ -401,9 +401,9 @@ bool place_is_settled(const struct core *core, const struct place *p)
 static int find_place(struct core *core, struct placing *g)
 {
     struct ticket_regions own;
-    uint64_t allowed = g->fleet ? g->fleet->config->regions : 0;
     if (g->p->verb == PLACE_ENTER)
         return enter(core, g);
+    uint64_t allowed = g->fleet->config->regions;
     int err = judge_tokens(core, g, g->fleet);
     if (err)
         return err;

@@ -416,7 +416,7 @@ static void serve_room(struct core *core, struct room *room)
             break;
         struct queue *q = a->queue;
         bool fits = seek_fits(core, a, room);
-        struct room *nearer = fits && q == any ? seek_unserved_nearer(core, a, room) : NULL;
+        struct room *nearer = fits && any && q == any ? seek_unserved_nearer(core, a, room) : NULL;
         if (nearer) {
             serve_first(core, nearer, room);
             return;
