@@ -7,8 +7,9 @@ import threading
 import time
 
 import pytest
-from agent_proc import Agent, alive, free_ports
+from agent_proc import Agent, alive
 from gate import Gate
+from ports import free_ports
 from real_rooms import Rooms, parent_of
 from test_agent import agent, control  # noqa: F401: fixtures
 

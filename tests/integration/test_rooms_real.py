@@ -21,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from agent_proc import MARK, Agent, alive, free_ports
+from agent_proc import MARK, Agent, alive
 from muster_proc import REPO, run
 from players import token_of
+from ports import free_ports
 from real_rooms import ARENA, PROBE, Rooms, parent_of, playing
 from test_agent import MALFORMED
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from fake_agent import PATIENCE_S, FakeAgent
 from muster_proc import REPO, binary
+from ports import free_ports
 
 sys.path.insert(0, str(REPO / "sdk" / "python"))
 
@@ -296,7 +297,7 @@ class Arena:
 
     def __init__(self, folder, *arguments, **env):
         self.agent = FakeAgent(folder)
-        self.port = free_port()
+        self.port = free_ports()
         self.process = subprocess.Popen(
             [str(Path(binary()).parent / "arena"), self.agent.path, str(self.port), "--bind", "127.0.0.1",
              *map(str, arguments)],
@@ -350,18 +351,6 @@ class Arena:
         self.process.stdin.close()
         self.process.stdout.close()
         self.agent.close()
-
-
-def free_port():
-    """Free for both, since the arena takes a number over TCP and over UDP."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            try:
-                udp.bind(tcp.getsockname())
-            except OSError:
-                continue
-            return tcp.getsockname()[1]
 
 
 class Tcp:
@@ -694,7 +683,7 @@ def test_bot_whose_key_is_refused(arena, muster):
 
 
 def test_bot_without_muster(muster):
-    muster.url = "http://127.0.0.1:%d" % free_port()
+    muster.url = "http://127.0.0.1:%d" % free_ports()
     playing = bot(muster, "--token", "mine")
     output, _ = playing.communicate(timeout=PATIENCE_S)
     assert playing.returncode == 3 and "cannot reach" in output

@@ -181,6 +181,7 @@ def test_a_host_that_stalled_is_used_as_soon_as_it_is_back(make_rooms):
 # ── Muster itself ─────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.embedded("a node of a cell that stands still for so long leads no more, and answers nobody")
 def test_the_time_in_which_muster_stood_still_is_nobodys(make_rooms):
     rooms = make_rooms(spawn_timeout_s=3, world={"host_ms": 2000, "place_ms": 3000},
                        others={"slow": {"arguments": ["--delay", "1"]}})

@@ -3,12 +3,10 @@
 import http.client
 import json
 import os
-import random
 import re
 import selectors
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,31 +14,13 @@ from pathlib import Path
 
 import logfmt
 from muster_proc import binary
+from ports import free_ports
 
 GAME = Path(__file__).with_name("room_game.py")
 DEADLINE_S = 30.0
 PORTS_EACH = 60
 MARK = "MUSTER_TEST_FOLDER"  # in the environment of each game server
 READY_LINE = re.compile(r"^ready http=(\S+):(\d+) name=(\S+) servers=(\d+)$")
-
-
-def is_free(port):
-    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-        with socket.socket(socket.AF_INET, kind) as probe:
-            try:
-                probe.bind(("0.0.0.0", port))
-            except OSError:
-                return False
-    return True
-
-
-def free_ports(n=PORTS_EACH):
-    """The first of so many. Below those that connections get, and somewhere else each time: tests
-    run beside each other, and one agent does not know what another has just given."""
-    while True:
-        first = random.randrange(21000, 32000 - n)
-        if all(map(is_free, range(first, first + n))):
-            return first
 
 
 def own_ports(n=PORTS_EACH):

@@ -12,7 +12,8 @@ from pathlib import Path
 from history import now
 from http_api import Api
 from muster_proc import Muster, NotReady, write_config
-from postgres import PR_SET_PDEATHSIG, free_port
+from ports import free_ports
+from postgres import PR_SET_PDEATHSIG
 from world import config_of
 
 START_S = 30.0
@@ -37,7 +38,7 @@ class Node(Muster):
         path.chmod(0o600)
         self.config["cluster"] = {"store": url, "cell": cell, "node": name,
                                   **({"lease_ms": lease_ms} if lease_ms else {})}
-        self.ports = {door: free_port() for door in DOORS}
+        self.ports = {door: free_ports() for door in DOORS}
         for door in DOORS:
             setattr(self, f"{door}_address", ("127.0.0.1", self.ports[door]))
         self.said = []  # (when it was read, line)

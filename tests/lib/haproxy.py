@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cluster import DOORS, end_with_parent
 from muster_proc import REPO
-from postgres import free_port
+from ports import free_ports
 
 CONFIG = REPO / "docs/examples/haproxy.cfg"
 PORTS = {"http": 9508, "server": 11032, "manager": 11033, "client": 11031}
@@ -40,7 +40,7 @@ class Front:
 class HAProxy:
     def __init__(self, folder, cluster):
         self.folder = Path(folder)
-        self.ports = {door: free_port() for door in DOORS}
+        self.ports = {door: free_ports() for door in DOORS}
         self.front = Front(cluster, self.ports)
         self.text = self.configure(CONFIG.read_text(), cluster)
 

@@ -12,7 +12,6 @@ import glob
 import io
 import os
 import pwd
-import random
 import re
 import select
 import shutil
@@ -23,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 from urllib.parse import quote
+
+from ports import free_ports
 
 DEADLINE_S = 30.0
 USER = "muster"
@@ -48,21 +49,6 @@ def folder_of_programs():
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(p.split("/")[4]))
     assert found, "PostgreSQL is not installed: the package is postgresql-15"
     return Path(found[-1])
-
-
-def free_port():
-    """Of those that the system gives to nobody's outgoing connection, so that it stays free while
-    its server is down."""
-    low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    while True:
-        port = random.SystemRandom().randrange(min(10240, low - 1000), low)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
 
 
 def end_with_parent():
@@ -97,7 +83,7 @@ class Postgres:
     def __init__(self, settings=None, port=None):
         self.folder = Path(tempfile.mkdtemp(prefix="muster-postgres-"))
         self.data = self.folder / "data"
-        self.port = port or free_port()
+        self.port = port or free_ports()
         self.settings = {**SETTINGS, **(settings or {})}
         self.process = None
         self.stopped = False  # by SIGSTOP
