@@ -338,7 +338,8 @@ static int start(struct game *g, const char *folder, char why[GAME_WHY_MAX])
     if (err != 0)
         return err;
     secrets_take_spec(&g->secrets, process_spec(g->process));
-    g->deadline_ms = gs->pulses.now_ms + process_spec(g->process)->spawn_timeout_ms;
+    g->deadline_ms = pulses_soon_ms(&gs->pulses, clock_monotonic_ms(),
+                                    process_spec(g->process)->spawn_timeout_ms);
     move(g, GAME_STARTING);
     process_go(g->process); /* the rest, and the answer to whoever asked, while it starts */
     bind_link(g);

@@ -23,6 +23,12 @@ void pulses_tick(struct pulses *ps, int64_t monotonic_ms)
     }
 }
 
+int64_t pulses_soon_ms(const struct pulses *ps, int64_t monotonic_ms, int64_t in_ms)
+{
+    int64_t gap_ms = monotonic_ms - ps->ticked_ms;
+    return ps->now_ms + (gap_ms < PULSE_GAP_MAX_MS ? gap_ms : PULSE_GAP_MAX_MS) + in_ms;
+}
+
 void pulses_heard(struct pulses *ps)
 {
     ps->heard_ms = ps->now_ms;

@@ -49,6 +49,9 @@ void pulses_init(struct pulses *ps, int64_t monotonic_ms);
 /* Time has passed. */
 void pulses_tick(struct pulses *ps, int64_t monotonic_ms);
 
+/* When that much time will have passed, however long ago the last tick was. */
+int64_t pulses_soon_ms(const struct pulses *ps, int64_t monotonic_ms, int64_t in_ms);
+
 /* Any server has said something. */
 void pulses_heard(struct pulses *ps);
 

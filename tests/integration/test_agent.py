@@ -193,11 +193,13 @@ def test_bad_spawns_are_refused_with_a_sentence(agent):
 
 
 def test_spawn_timeout(agent, control):
+    asked = time.monotonic()
     agent.spawn(12, "--no-inited", spawn_timeout_ms=1500)
     failed = control.await_event(12, "failed")
+    assert time.monotonic() - asked >= 1.5
     assert failed["text"] == "The server did not initialise in 1.5 s."
     assert failed["cause"] == "game" and failed["exit_signal"] == signal.SIGKILL
-    assert failed["run_ms"] >= 1500 and failed["peak_memory"] > 1000
+    assert failed["run_ms"] > 0 and failed["peak_memory"] > 1000
     assert '"argv"' in failed["tail"]
     assert agent.show(12)["exit_signal"] == signal.SIGKILL
     assert control.of(12) == [failed]

@@ -69,6 +69,16 @@ static void pass(struct bench *b, int64_t ms)
         tick_after(b, TICK_MS);
 }
 
+static void what_is_soon_counts_from_now_and_not_from_the_last_tick(void **state)
+{
+    struct bench *b = *state;
+    int64_t at_ms = pulses_soon_ms(&b->pulses, b->clock_ms + 90, 1500);
+    tick_after(b, TICK_MS);
+    assert_int_equal(at_ms - b->pulses.now_ms, 1500 - (TICK_MS - 90));
+    at_ms = pulses_soon_ms(&b->pulses, b->clock_ms + LONG_MS, 1500); /* the agent did not run */
+    assert_int_equal(at_ms - b->pulses.now_ms, PULSE_GAP_MAX_MS + 1500);
+}
+
 static void alone_it_is_judged_alone(void **state)
 {
     struct bench *b = *state;
@@ -262,6 +272,7 @@ static void one_that_is_not_watched_is_no_witness(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_is_soon_counts_from_now_and_not_from_the_last_tick),
         TEST(alone_it_is_judged_alone),
         TEST(each_is_asked_once_per_period),
         TEST(one_that_is_not_asked_says_nothing_of_the_machine),
